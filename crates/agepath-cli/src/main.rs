@@ -1,0 +1,3 @@
+//! The `agepath` command.
+
+fn main() {}

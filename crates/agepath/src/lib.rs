@@ -1,0 +1,15 @@
+//! Exact solution paths of self-paced learning.
+
+pub mod dataset;
+pub mod error;
+mod linalg;
+pub mod loss;
+pub mod model;
+pub mod pacing;
+pub mod path;
+pub mod penalty;
+mod problem;
+pub mod space;
+
+pub use error::{Breakdown, Error, Result};
+pub use problem::{Problem, Spec};

@@ -1,0 +1,392 @@
+//! The few dense kernels everything rests on. faer does the large ones; nothing else in the crate names it.
+//!
+//! Symmetric matrices are row-major squares of which only the lower triangle is read and written.
+
+use faer::linalg::cholesky::llt::factor as llt;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// Rows gathered before they are multiplied into a Gram matrix.
+const BLOCK_ROWS: usize = 256;
+/// Below this size plain loops beat the library's set-up cost.
+const SMALL: usize = 24;
+/// A pivot below this share of its diagonal's magnitude is rounding noise: the column depends on the others.
+const DEPENDENT: f64 = 1e-12;
+
+/// aᵀb, with four running sums so that it vectorises.
+#[inline]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let n = a.len().min(b.len());
+    let (a, b) = (&a[..n], &b[..n]);
+    let mut sums = [0.0; 4];
+    let (mut ca, mut cb) = (a.chunks_exact(4), b.chunks_exact(4));
+    for (x, y) in (&mut ca).zip(&mut cb) {
+        for k in 0..4 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    let tail: f64 = ca
+        .remainder()
+        .iter()
+        .zip(cb.remainder())
+        .map(|(x, y)| x * y)
+        .sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}
+
+/// y += a·x
+#[inline]
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+/// out = A b for a symmetric A given by its lower triangle.
+pub fn symmetric_times(a: &[f64], b: &[f64], out: &mut [f64]) {
+    let m = b.len();
+    out.fill(0.0);
+    for i in 0..m {
+        let row = &a[i * m..i * m + i];
+        out[i] += dot(row, &b[..i]) + a[i * m + i] * b[i];
+        axpy(b[i], row, &mut out[..i]);
+    }
+}
+
+/// faer may leave the upper vector registers dirty, after which scalar code on this thread crawls: clean them.
+fn clean_vector_registers() {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx") {
+        #[allow(unsafe_code)]
+        // SAFETY: the instruction only clears the upper halves of vector registers, which no Rust value lives in
+        // across this call, and the processor has just been asked whether it knows it.
+        unsafe {
+            std::arch::x86_64::_mm256_zeroupper();
+        }
+    }
+}
+
+/// Accumulates Σ h_i x_i x_iᵀ into a lower triangle, a block of rows at a time.
+#[derive(Debug)]
+pub struct GramBlock {
+    m: usize,
+    rows: Vec<f64>,
+    scaled: Vec<f64>,
+    filled: usize,
+}
+
+impl GramBlock {
+    /// For rows of length `m`.
+    pub fn new(m: usize) -> Self {
+        let len = if m < SMALL { m } else { m * BLOCK_ROWS };
+        GramBlock {
+            m,
+            rows: vec![0.0; len],
+            scaled: vec![0.0; if m < SMALL { 0 } else { len }],
+            filled: 0,
+        }
+    }
+
+    /// Adds h x xᵀ.
+    pub fn push(&mut self, x: &[f64], h: f64, out: &mut [f64]) {
+        if self.m < SMALL {
+            rank_one(out, x, h);
+        } else {
+            self.push_with(h, out, |row| row.copy_from_slice(x));
+        }
+    }
+
+    /// Adds h x xᵀ where `fill` writes x.
+    pub fn push_with(&mut self, h: f64, out: &mut [f64], fill: impl FnOnce(&mut [f64])) {
+        let m = self.m;
+        if m < SMALL {
+            fill(&mut self.rows);
+            rank_one(out, &self.rows, h);
+            return;
+        }
+        let range = self.filled * m..(self.filled + 1) * m;
+        fill(&mut self.rows[range.clone()]);
+        for (s, x) in self.scaled[range.clone()].iter_mut().zip(&self.rows[range]) {
+            *s = h * x;
+        }
+        self.filled += 1;
+        if self.filled == BLOCK_ROWS {
+            self.flush(out);
+        }
+    }
+
+    /// Adds the rows still waiting.
+    pub fn flush(&mut self, out: &mut [f64]) {
+        let (m, k) = (self.m, self.filled);
+        if k == 0 {
+            return;
+        }
+        let rows = MatRef::from_row_major_slice(&self.rows[..k * m], k, m);
+        let scaled = MatRef::from_row_major_slice(&self.scaled[..k * m], k, m);
+        triangular::matmul(
+            MatMut::from_row_major_slice_mut(out, m, m),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            rows.transpose(),
+            BlockStructure::Rectangular,
+            scaled,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        clean_vector_registers();
+        self.filled = 0;
+    }
+}
+
+/// Lower triangle of `a` += h x xᵀ.
+pub fn rank_one(a: &mut [f64], x: &[f64], h: f64) {
+    let m = x.len();
+    for i in 0..m {
+        axpy(h * x[i], &x[..=i], &mut a[i * m..i * m + i + 1]);
+    }
+}
+
+/// What a factorisation found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Definiteness {
+    /// Positive definite.
+    Positive,
+    /// Positive definite but for this many dependent columns, which are held.
+    Semidefinite(usize),
+    /// A negative pivot: there is a direction of negative curvature.
+    Indefinite,
+}
+
+/// A = LLᵀ, kept up to date by rank-one changes. Columns that depend on earlier ones are *held*: solves leave a 0 there.
+#[derive(Debug, Clone, Default)]
+pub struct Cholesky {
+    m: usize,
+    /// Row-major lower triangle.
+    l: Vec<f64>,
+    held: Vec<bool>,
+    workspace: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors `a`. `magnitude[j]` is the size of what was summed into a_jj; pivots are judged against it.
+    pub fn factor(&mut self, a: &[f64], magnitude: &[f64]) -> Definiteness {
+        let m = magnitude.len();
+        self.m = m;
+        self.l.clear();
+        self.l.extend_from_slice(&a[..m * m]);
+        self.held.clear();
+        self.held.resize(m, false);
+        if m >= SMALL && self.factor_blocked(magnitude) {
+            return Definiteness::Positive;
+        }
+        self.l.copy_from_slice(&a[..m * m]);
+        self.factor_by_rows(magnitude)
+    }
+
+    fn factor_blocked(&mut self, magnitude: &[f64]) -> bool {
+        let m = self.m;
+        let request = llt::cholesky_in_place_scratch::<f64>(m, Par::Seq, Default::default());
+        let mut memory = faer::dyn_stack::MemBuffer::new(request);
+        let done = llt::cholesky_in_place(
+            MatMut::from_row_major_slice_mut(&mut self.l, m, m),
+            Default::default(),
+            Par::Seq,
+            faer::dyn_stack::MemStack::new(&mut memory),
+            Default::default(),
+        );
+        clean_vector_registers();
+        done.is_ok() && (0..m).all(|j| self.l[j * m + j].powi(2) > DEPENDENT * magnitude[j])
+    }
+
+    fn factor_by_rows(&mut self, magnitude: &[f64]) -> Definiteness {
+        let m = self.m;
+        let mut held = 0;
+        for i in 0..m {
+            let (above, below) = self.l.split_at_mut(i * m);
+            let row = &mut below[..=i];
+            for j in 0..i {
+                row[j] = if self.held[j] {
+                    0.0
+                } else {
+                    (row[j] - dot(&row[..j], &above[j * m..j * m + j])) / above[j * m + j]
+                };
+            }
+            let pivot = row[i] - dot(&row[..i], &row[..i]);
+            if pivot > DEPENDENT * magnitude[i] {
+                row[i] = pivot.sqrt();
+            } else if pivot >= -DEPENDENT * magnitude[i] {
+                self.held[i] = true;
+                row.fill(0.0);
+                row[i] = 1.0;
+                held += 1;
+            } else {
+                return Definiteness::Indefinite;
+            }
+        }
+        if held == 0 {
+            Definiteness::Positive
+        } else {
+            Definiteness::Semidefinite(held)
+        }
+    }
+
+    /// Whether column `j` is held.
+    pub fn is_held(&self, j: usize) -> bool {
+        self.held[j]
+    }
+
+    /// Whether any column is held.
+    pub fn any_held(&self) -> bool {
+        self.held.contains(&true)
+    }
+
+    /// b ← A⁻¹ b; held entries become 0.
+    pub fn solve(&self, b: &mut [f64]) {
+        let m = self.m;
+        for i in 0..m {
+            b[i] = if self.held[i] {
+                0.0
+            } else {
+                (b[i] - dot(&self.l[i * m..i * m + i], &b[..i])) / self.l[i * m + i]
+            };
+        }
+        for i in (0..m).rev() {
+            b[i] /= self.l[i * m + i];
+            let factor = -b[i];
+            axpy(factor, &self.l[i * m..i * m + i], &mut b[..i]);
+        }
+    }
+
+    /// A ← A + σ x xᵀ. Answers false, and leaves the factor alone, when the result would not be safely positive:
+    /// less than `margin` of the curvature along A⁻¹x would be left.
+    #[must_use]
+    pub fn update(&mut self, x: &[f64], sigma: f64, margin: f64) -> bool {
+        let m = self.m;
+        debug_assert!(!self.any_held());
+        self.workspace.clear();
+        self.workspace.extend_from_slice(x);
+        // p = L⁻¹x; the determinant changes by the factor 1 + σ pᵀp.
+        let p = &mut self.workspace;
+        for i in 0..m {
+            p[i] = (p[i] - dot(&self.l[i * m..i * m + i], &p[..i])) / self.l[i * m + i];
+        }
+        if 1.0 + sigma * dot(p, p) <= margin {
+            return false;
+        }
+        // L̃ = L·chol(I + σppᵀ), column by column (Gill, Golub, Murray, Saunders 1974, method C1).
+        let mut running = 1.0;
+        let mut carried = x.to_vec();
+        for j in 0..m {
+            let pj = p[j];
+            let next = running + sigma * pj * pj;
+            let scale = (next / running).sqrt();
+            let old = self.l[j * m + j];
+            self.l[j * m + j] = old * scale;
+            let beta = sigma * pj / (running * scale);
+            for i in j + 1..m {
+                let lij = self.l[i * m + j];
+                carried[i] -= pj * lij;
+                self.l[i * m + j] = scale * lij + beta * carried[i];
+            }
+            running = next;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    fn random(n: usize, seed: u64) -> Vec<f64> {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        (0..n).map(|_| rng.random::<f64>() - 0.5).collect()
+    }
+
+    fn spd(m: usize, seed: u64) -> Vec<f64> {
+        let b = random(3 * m * m, seed);
+        let mut a = vec![0.0; m * m];
+        for row in b.chunks(m) {
+            rank_one(&mut a, row, 1.0);
+        }
+        a
+    }
+
+    fn diagonal(a: &[f64], m: usize) -> Vec<f64> {
+        (0..m).map(|j| a[j * m + j]).collect()
+    }
+
+    #[test]
+    fn solves_and_updates_on_both_sides_of_the_blocking_threshold() {
+        for m in [1, 2, 9, 23, 24, 61] {
+            let mut a = spd(m, m as u64);
+            let mut f = Cholesky::default();
+            assert_eq!(f.factor(&a, &diagonal(&a, m)), Definiteness::Positive);
+            for (k, sigma) in [(1, 0.7), (2, -0.05)] {
+                let x = random(m, 77 + k);
+                assert!(f.update(&x, sigma, 0.0));
+                rank_one(&mut a, &x, sigma);
+                let want = random(m, 5);
+                let mut b = vec![0.0; m];
+                symmetric_times(&a, &want, &mut b);
+                f.solve(&mut b);
+                for (b, w) in b.iter().zip(&want) {
+                    assert!((b - w).abs() < 1e-9, "m = {m}: {b} against {w}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_downdate_that_would_lose_positivity_is_refused() {
+        let a = vec![2.0, 0.0, 0.0, 3.0];
+        let mut f = Cholesky::default();
+        f.factor(&a, &[2.0, 3.0]);
+        let before = f.l.clone();
+        assert!(!f.update(&[1.0, 0.0], -2.5, 0.0));
+        assert_eq!(before, f.l);
+        assert!(f.update(&[1.0, 0.0], -1.5, 0.0));
+    }
+
+    #[test]
+    fn dependent_columns_are_held_and_negative_curvature_is_seen() {
+        // Third column = first + second.
+        let a = vec![2.0, 0.0, 0.0, 1.0, 2.0, 0.0, 3.0, 3.0, 6.0];
+        let mut f = Cholesky::default();
+        assert_eq!(
+            f.factor(&a, &[2.0, 2.0, 6.0]),
+            Definiteness::Semidefinite(1)
+        );
+        assert!(f.is_held(2) && !f.is_held(0));
+        let mut b = vec![3.0, 3.0, 9.0];
+        f.solve(&mut b);
+        assert!((b[0] - 1.0).abs() < 1e-12 && (b[1] - 1.0).abs() < 1e-12 && b[2] == 0.0);
+        assert_eq!(
+            f.factor(&[1.0, 0.0, 2.0, 1.0], &[1.0, 1.0]),
+            Definiteness::Indefinite
+        );
+    }
+
+    #[test]
+    fn blocked_gram_equals_the_plain_sum() {
+        for m in [3, 30] {
+            let n = 700;
+            let x = random(n * m, 3);
+            let h = random(n, 4);
+            let (mut plain, mut blocked) = (vec![0.0; m * m], vec![0.0; m * m]);
+            let mut block = GramBlock::new(m);
+            for (row, &h) in x.chunks(m).zip(&h) {
+                rank_one(&mut plain, row, h);
+                block.push(row, h, &mut blocked);
+            }
+            block.flush(&mut blocked);
+            for i in 0..m {
+                for j in 0..=i {
+                    assert!((plain[i * m + j] - blocked[i * m + j]).abs() < 1e-12);
+                }
+            }
+        }
+    }
+}

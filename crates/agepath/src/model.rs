@@ -1,0 +1,111 @@
+//! Model names: presets over loss, penalty and sample scale.
+
+use crate::error::{Error, Result};
+use crate::penalty::Penalty;
+use serde::{Deserialize, Serialize};
+
+/// How a sample weight ω_i becomes the scale s_i in front of its loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleScale {
+    /// s_i = ω_i / (2 Σ ω): the Lasso's (1/2n) Σ v r².
+    HalfMean,
+    /// s_i = ω_i: the plain sum of SVM and logistic regression.
+    Sum,
+}
+
+/// Strength parameters of a model; each model reads its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Strength {
+    /// Penalty strength of the regressions. Default 0.005; 0 or more.
+    pub alpha: f64,
+    /// Share of L1 in the elastic net's penalty. Default 0.5; from 0 to 1.
+    pub l1_ratio: f64,
+    /// Loss factor of the classifiers. Default 1; above 0.
+    pub c: f64,
+}
+
+impl Default for Strength {
+    fn default() -> Self {
+        Strength {
+            alpha: 0.005,
+            l1_ratio: 0.5,
+            c: 1.0,
+        }
+    }
+}
+
+/// One row of the registry.
+#[derive(Debug, Clone, Copy)]
+pub struct Model {
+    /// The name users type.
+    pub name: &'static str,
+    /// One line for `--help` and the documentation.
+    pub summary: &'static str,
+    /// Registry name of its loss.
+    pub loss: &'static str,
+    /// How samples are scaled.
+    pub scale: SampleScale,
+    /// Its penalty for given strengths.
+    pub penalty: fn(&Strength) -> Penalty,
+}
+
+/// Every model.
+pub const REGISTRY: &[Model] = &[
+    Model {
+        name: "lasso",
+        summary: "(1/2n) sum v r^2 + alpha |w|_1",
+        loss: "squared",
+        scale: SampleScale::HalfMean,
+        penalty: |s| Penalty::L1 { alpha: s.alpha },
+    },
+    Model {
+        name: "elastic-net",
+        summary: "(1/2n) sum v r^2 + alpha (ratio |w|_1 + (1 - ratio)/2 |w|^2)",
+        loss: "squared",
+        scale: SampleScale::HalfMean,
+        penalty: |s| Penalty::ElasticNet {
+            alpha: s.alpha,
+            l1_ratio: s.l1_ratio,
+        },
+    },
+    Model {
+        name: "ridge",
+        summary: "(1/2n) sum v r^2 + alpha/2 |w|^2",
+        loss: "squared",
+        scale: SampleScale::HalfMean,
+        penalty: |s| Penalty::L2 { alpha: s.alpha },
+    },
+    Model {
+        name: "least-squares",
+        summary: "(1/2n) sum v r^2",
+        loss: "squared",
+        scale: SampleScale::HalfMean,
+        penalty: |_| Penalty::None,
+    },
+    Model {
+        name: "logistic",
+        summary: "|w|^2/2 + C sum v ln(1 + exp(-yz))",
+        loss: "logistic",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+    },
+];
+
+impl Model {
+    /// By registry name.
+    pub fn by_name(name: &str) -> Result<&'static Model> {
+        REGISTRY
+            .iter()
+            .find(|m| m.name == name)
+            .ok_or_else(|| Error::UnknownName {
+                what: "model",
+                name: name.into(),
+                choices: REGISTRY
+                    .iter()
+                    .map(|m| m.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+}

@@ -1,0 +1,175 @@
+//! What a computed path is made of.
+
+use super::Direction;
+use crate::error::Breakdown;
+use serde::{Deserialize, Serialize};
+
+/// A computed solution at one age.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Knot {
+    /// The age.
+    pub age: f64,
+    /// Coefficients, in the units the solver saw.
+    pub coef: Vec<f64>,
+    /// Intercept; 0 when the model has none.
+    pub intercept: f64,
+}
+
+/// What kind of critical point an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A membership changes, the solution is continuous.
+    Turning,
+    /// The solution itself changes.
+    Jump,
+}
+
+/// What made a critical point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A sample moved from one zone to another.
+    Sample {
+        /// Row of the problem.
+        index: usize,
+        /// Zone it left.
+        from: &'static str,
+        /// Zone it entered.
+        to: &'static str,
+    },
+    /// A coefficient became active or zero.
+    Feature {
+        /// Column of the problem.
+        index: usize,
+        /// "zero" or "active".
+        from: &'static str,
+        /// "zero" or "active".
+        to: &'static str,
+    },
+    /// The local minimiser ceased to exist with no membership change.
+    Fold,
+}
+
+/// A critical point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// Its age.
+    pub age: f64,
+    /// Turning point or jump.
+    pub kind: Kind,
+    /// What made it.
+    pub cause: Cause,
+    /// ‖Δθ‖ across a jump; 0 at a turning point.
+    pub size: f64,
+    /// By how much the objective falls across a jump; 0 at a turning point.
+    pub drop: f64,
+}
+
+/// Evidence that what was computed is a solution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Largest relative KKT residual seen.
+    pub max_kkt: f64,
+    /// Knots checked: all of them.
+    pub knots_checked: usize,
+    /// Random ages between knots checked.
+    pub between_checked: usize,
+}
+
+/// How much work the path took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Newton iterations over all rows.
+    pub newton: usize,
+    /// Factorisations of a reduced Hessian, of any size.
+    pub factorizations: usize,
+    /// Rank-one updates of a factor.
+    pub updates: usize,
+    /// Windows that were rejected and tried again smaller.
+    pub restarts: usize,
+    /// Weighted convex fits made by ACS, at the start and after jumps.
+    pub acs_fits: usize,
+    /// Windows accepted over all rows.
+    pub windows: usize,
+    /// Passes over all rows.
+    pub passes: usize,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Why a path ends where it ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum End {
+    /// The whole interval was covered.
+    Complete,
+    /// The event budget was used up.
+    EventLimit,
+    /// The time budget was used up.
+    TimeLimit,
+    /// The caller asked to stop.
+    Interrupted,
+    /// There is nothing to follow beyond this age.
+    Degenerate {
+        /// Where.
+        age: f64,
+        /// Why.
+        reason: Breakdown,
+    },
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Complete => write!(f, "complete"),
+            End::EventLimit => write!(f, "event limit"),
+            End::TimeLimit => write!(f, "time limit"),
+            End::Interrupted => write!(f, "interrupted"),
+            End::Degenerate { age, reason } => write!(f, "degenerate at age {age}: {reason}"),
+        }
+    }
+}
+
+/// A solution path.
+#[derive(Debug, Clone)]
+pub struct Path {
+    /// The ages covered, smallest first. Shorter than asked for when the path ended early.
+    pub ages: (f64, f64),
+    /// The way it was followed; knots and events are in this order.
+    pub direction: Direction,
+    /// Solutions, in the order they were reached. A jump's age occurs twice in a row: before it and after it.
+    pub knots: Vec<Knot>,
+    /// Critical points, in the order they were reached.
+    pub events: Vec<Event>,
+    /// Residuals checked.
+    pub certificate: Certificate,
+    /// Work done.
+    pub work: Work,
+    /// Why it ended.
+    pub end: End,
+}
+
+/// The exact solution at one age.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The age.
+    pub age: f64,
+    /// Coefficients, in the units the solver saw.
+    pub coef: Vec<f64>,
+    /// Intercept; 0 when the model has none.
+    pub intercept: f64,
+    /// Relative KKT residual.
+    pub kkt: f64,
+    /// v_i per row.
+    pub weights: Vec<f64>,
+    /// Zone of each row, as an index into the pacing's zone names.
+    pub zones: Vec<u8>,
+    /// ℓ_i per row.
+    pub losses: Vec<f64>,
+}
+
+impl Path {
+    /// The jumps among the events.
+    pub fn jumps(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(|e| e.kind == Kind::Jump)
+    }
+}

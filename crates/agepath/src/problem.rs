@@ -1,0 +1,255 @@
+//! The four factors put together: minimise over θ
+//!
+//! G(θ) = Σ_j [ l1_j |θ_j| + ½ l2_j θ_j² ] + Σ_i s_i F(ℓ(z_i, y_i)),  z = Xθ,
+//!
+//! where F is the primitive of the pacing's weight at the age in question.
+
+use crate::error::{Error, Result};
+use crate::loss::{self, Loss, LossAt, TargetKind};
+use crate::model::{Model, SampleScale, Strength};
+use crate::pacing::{Pacing, PacingSpec};
+use crate::penalty::Penalty;
+use crate::space::Design;
+
+/// What to fit, without the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// Registry name of the loss.
+    pub loss: &'static str,
+    /// The loss factor C; losses without one ignore it.
+    pub c: f64,
+    /// The pacing.
+    pub pacing: PacingSpec,
+    /// The penalty on the coefficients.
+    pub penalty: Penalty,
+    /// How sample weights become scales.
+    pub scale: SampleScale,
+}
+
+impl Spec {
+    /// The preset `model` with given strengths and pacing.
+    pub fn preset(model: &Model, strength: &Strength, pacing: PacingSpec) -> Spec {
+        Spec {
+            loss: model.loss,
+            c: strength.c,
+            pacing,
+            penalty: (model.penalty)(strength),
+            scale: model.scale,
+        }
+    }
+}
+
+/// Data and model: everything but the age.
+#[derive(Debug)]
+pub struct Problem {
+    pub(crate) design: Design,
+    pub(crate) target: Vec<f64>,
+    /// s_i
+    pub(crate) scale: Vec<f64>,
+    pub(crate) loss: Box<dyn Loss>,
+    pub(crate) pacing: Box<dyn Pacing>,
+    /// Per column; 0 for the intercept.
+    pub(crate) l1: Vec<f64>,
+    pub(crate) l2: Vec<f64>,
+    pub(crate) column_scales: Vec<f64>,
+    intercept: bool,
+}
+
+impl Problem {
+    /// Puts data and model together. `intercept` says whether the design's last column is one; `weights` are sample
+    /// weights (none: all 1).
+    pub fn new(
+        design: Design,
+        target: Vec<f64>,
+        weights: Option<&[f64]>,
+        intercept: bool,
+        spec: &Spec,
+    ) -> Result<Problem> {
+        let (n, m) = (design.rows(), design.cols());
+        if target.len() != n {
+            return Err(Error::Shape {
+                what: "target values",
+                expected: n,
+                found: target.len(),
+            });
+        }
+        if n == 0 {
+            return Err(Error::Shape {
+                what: "rows",
+                expected: 1,
+                found: 0,
+            });
+        }
+        let loss = loss::by_name(spec.loss, spec.c)?;
+        let pacing = spec.pacing.build()?;
+        spec.penalty.validate()?;
+        check_target(&target, loss.target(), m - usize::from(intercept))?;
+        let scale = sample_scales(n, weights, spec.scale)?;
+        let penalised = m - usize::from(intercept);
+        let per_column = |strength: f64| {
+            let mut v = vec![strength; penalised];
+            v.resize(m, 0.0);
+            v
+        };
+        let column_scales = design.column_scales();
+        let (l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
+        Ok(Problem {
+            design,
+            target,
+            scale,
+            loss,
+            pacing,
+            l1,
+            l2,
+            column_scales,
+            intercept,
+        })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.design.rows()
+    }
+
+    /// Number of features, the intercept not counted.
+    pub fn features(&self) -> usize {
+        self.design.cols() - usize::from(self.intercept)
+    }
+
+    /// Whether the last parameter is an intercept.
+    pub fn has_intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// The rows.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// The targets.
+    pub fn target(&self) -> &[f64] {
+        &self.target
+    }
+
+    /// The loss.
+    pub fn loss(&self) -> &dyn Loss {
+        &*self.loss
+    }
+
+    /// The pacing.
+    pub fn pacing(&self) -> &dyn Pacing {
+        &*self.pacing
+    }
+
+    /// The losses at parameters θ (coefficients, then the intercept if there is one).
+    pub fn losses(&self, theta: &[f64]) -> Vec<f64> {
+        let mut z = vec![0.0; self.rows()];
+        self.design.predict(theta, &mut z);
+        let mut out = vec![LossAt::default(); z.len()];
+        self.loss.fill(&z, &self.target, &mut out);
+        out.into_iter().map(|l| l.value).collect()
+    }
+
+    /// R(θ).
+    pub fn penalty(&self, theta: &[f64]) -> f64 {
+        let each = theta.iter().zip(&self.l1).zip(&self.l2);
+        each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w)
+            .sum()
+    }
+
+    /// G(θ) at inverse age `u`.
+    pub fn objective(&self, theta: &[f64], u: f64) -> f64 {
+        let losses = self.losses(theta);
+        let sum: f64 = losses
+            .iter()
+            .zip(&self.scale)
+            .map(|(&l, s)| s * self.pacing.primitive(l, u))
+            .sum();
+        self.penalty(theta) + sum
+    }
+
+    /// How far θ is from optimal at inverse age `u`: the largest violation of 0 ∈ ∂G over the coordinates, relative to
+    /// the largest sum of magnitudes that had to cancel in one of them. Weights are taken from the losses themselves.
+    pub fn kkt(&self, theta: &[f64], u: f64) -> f64 {
+        let mut z = vec![0.0; self.rows()];
+        self.design.predict(theta, &mut z);
+        let cuts = self.pacing.cuts(u);
+        let psi: Vec<f64> = (z.iter().zip(&self.target).zip(&self.scale))
+            .map(|((&z, &y), s)| {
+                let l = self.loss.at(z, y);
+                s * self.pacing.at(cuts.zone(l.value), l.value, u).value * l.slope
+            })
+            .collect();
+        let mut gradient = vec![0.0; theta.len()];
+        self.design.accumulate(&psi, &mut gradient);
+        let total: f64 = psi.iter().map(|p| p.abs()).sum();
+        let mut worst = 0.0f64;
+        let mut scale = 0.0f64;
+        for j in 0..theta.len() {
+            let smooth = gradient[j] + self.l2[j] * theta[j];
+            let violation = if theta[j] == 0.0 {
+                (smooth.abs() - self.l1[j]).max(0.0)
+            } else {
+                (smooth + self.l1[j] * theta[j].signum()).abs()
+            };
+            worst = worst.max(violation / self.column_scales[j]);
+            let penalty = self.l1[j] + self.l2[j] * theta[j].abs();
+            scale = scale.max(total).max(penalty / self.column_scales[j]);
+        }
+        if worst == 0.0 { 0.0 } else { worst / scale }
+    }
+}
+
+fn check_target(target: &[f64], kind: TargetKind, column: usize) -> Result<()> {
+    for (row, &value) in target.iter().enumerate() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { row, column, value });
+        }
+        if kind == TargetKind::Sign && value.abs() != 1.0 {
+            return Err(Error::Option {
+                name: "target",
+                value: format!("{value} in row {row}"),
+                expected: "-1 or +1 for this loss".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Result<Vec<f64>> {
+    let ones;
+    let weights = match weights {
+        Some(w) => w,
+        None => {
+            ones = vec![1.0; n];
+            &ones
+        }
+    };
+    if weights.len() != n {
+        return Err(Error::Shape {
+            what: "sample weights",
+            expected: n,
+            found: weights.len(),
+        });
+    }
+    if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+        return Err(Error::Option {
+            name: "sample weight",
+            value: format!("{} in row {row}", weights[row]),
+            expected: "a finite number, 0 or more".into(),
+        });
+    }
+    let total: f64 = weights.iter().sum();
+    if total <= 0.0 {
+        return Err(Error::Option {
+            name: "sample weight",
+            value: "all 0".into(),
+            expected: "at least one weight above 0".into(),
+        });
+    }
+    let factor = match scale {
+        SampleScale::HalfMean => 0.5 / total,
+        SampleScale::Sum => 1.0,
+    };
+    Ok(weights.iter().map(|w| w * factor).collect())
+}
