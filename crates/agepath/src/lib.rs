@@ -9,6 +9,7 @@ pub mod pacing;
 pub mod path;
 pub mod penalty;
 mod problem;
+pub mod solver;
 pub mod space;
 
 pub use error::{Breakdown, Error, Result};

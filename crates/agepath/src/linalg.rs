@@ -25,12 +25,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
             sums[k] += x[k] * y[k];
         }
     }
-    let tail: f64 = ca
-        .remainder()
-        .iter()
-        .zip(cb.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
+    let tail: f64 = ca.remainder().iter().zip(cb.remainder()).map(|(x, y)| x * y).sum();
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }
 
@@ -79,12 +74,7 @@ impl GramBlock {
     /// For rows of length `m`.
     pub fn new(m: usize) -> Self {
         let len = if m < SMALL { m } else { m * BLOCK_ROWS };
-        GramBlock {
-            m,
-            rows: vec![0.0; len],
-            scaled: vec![0.0; if m < SMALL { 0 } else { len }],
-            filled: 0,
-        }
+        GramBlock { m, rows: vec![0.0; len], scaled: vec![0.0; if m < SMALL { 0 } else { len }], filled: 0 }
     }
 
     /// Adds h x xᵀ.
@@ -224,11 +214,12 @@ impl Cholesky {
                 return Definiteness::Indefinite;
             }
         }
-        if held == 0 {
-            Definiteness::Positive
-        } else {
-            Definiteness::Semidefinite(held)
-        }
+        if held == 0 { Definiteness::Positive } else { Definiteness::Semidefinite(held) }
+    }
+
+    /// How many columns there are.
+    pub fn size(&self) -> usize {
+        self.m
     }
 
     /// Whether column `j` is held.
@@ -245,11 +236,8 @@ impl Cholesky {
     pub fn solve(&self, b: &mut [f64]) {
         let m = self.m;
         for i in 0..m {
-            b[i] = if self.held[i] {
-                0.0
-            } else {
-                (b[i] - dot(&self.l[i * m..i * m + i], &b[..i])) / self.l[i * m + i]
-            };
+            b[i] =
+                if self.held[i] { 0.0 } else { (b[i] - dot(&self.l[i * m..i * m + i], &b[..i])) / self.l[i * m + i] };
         }
         for i in (0..m).rev() {
             b[i] /= self.l[i * m + i];
@@ -355,18 +343,12 @@ mod tests {
         // Third column = first + second.
         let a = vec![2.0, 0.0, 0.0, 1.0, 2.0, 0.0, 3.0, 3.0, 6.0];
         let mut f = Cholesky::default();
-        assert_eq!(
-            f.factor(&a, &[2.0, 2.0, 6.0]),
-            Definiteness::Semidefinite(1)
-        );
+        assert_eq!(f.factor(&a, &[2.0, 2.0, 6.0]), Definiteness::Semidefinite(1));
         assert!(f.is_held(2) && !f.is_held(0));
         let mut b = vec![3.0, 3.0, 9.0];
         f.solve(&mut b);
         assert!((b[0] - 1.0).abs() < 1e-12 && (b[1] - 1.0).abs() < 1e-12 && b[2] == 0.0);
-        assert_eq!(
-            f.factor(&[1.0, 0.0, 2.0, 1.0], &[1.0, 1.0]),
-            Definiteness::Indefinite
-        );
+        assert_eq!(f.factor(&[1.0, 0.0, 2.0, 1.0], &[1.0, 1.0]), Definiteness::Indefinite);
     }
 
     #[test]

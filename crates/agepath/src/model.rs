@@ -27,11 +27,7 @@ pub struct Strength {
 
 impl Default for Strength {
     fn default() -> Self {
-        Strength {
-            alpha: 0.005,
-            l1_ratio: 0.5,
-            c: 1.0,
-        }
+        Strength { alpha: 0.005, l1_ratio: 0.5, c: 1.0 }
     }
 }
 
@@ -64,10 +60,7 @@ pub const REGISTRY: &[Model] = &[
         summary: "(1/2n) sum v r^2 + alpha (ratio |w|_1 + (1 - ratio)/2 |w|^2)",
         loss: "squared",
         scale: SampleScale::HalfMean,
-        penalty: |s| Penalty::ElasticNet {
-            alpha: s.alpha,
-            l1_ratio: s.l1_ratio,
-        },
+        penalty: |s| Penalty::ElasticNet { alpha: s.alpha, l1_ratio: s.l1_ratio },
     },
     Model {
         name: "ridge",
@@ -95,17 +88,10 @@ pub const REGISTRY: &[Model] = &[
 impl Model {
     /// By registry name.
     pub fn by_name(name: &str) -> Result<&'static Model> {
-        REGISTRY
-            .iter()
-            .find(|m| m.name == name)
-            .ok_or_else(|| Error::UnknownName {
-                what: "model",
-                name: name.into(),
-                choices: REGISTRY
-                    .iter()
-                    .map(|m| m.name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+        REGISTRY.iter().find(|m| m.name == name).ok_or_else(|| Error::UnknownName {
+            what: "model",
+            name: name.into(),
+            choices: REGISTRY.iter().map(|m| m.name).collect::<Vec<_>>().join(", "),
+        })
     }
 }

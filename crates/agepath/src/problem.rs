@@ -29,13 +29,7 @@ pub struct Spec {
 impl Spec {
     /// The preset `model` with given strengths and pacing.
     pub fn preset(model: &Model, strength: &Strength, pacing: PacingSpec) -> Spec {
-        Spec {
-            loss: model.loss,
-            c: strength.c,
-            pacing,
-            penalty: (model.penalty)(strength),
-            scale: model.scale,
-        }
+        Spec { loss: model.loss, c: strength.c, pacing, penalty: (model.penalty)(strength), scale: model.scale }
     }
 }
 
@@ -67,18 +61,10 @@ impl Problem {
     ) -> Result<Problem> {
         let (n, m) = (design.rows(), design.cols());
         if target.len() != n {
-            return Err(Error::Shape {
-                what: "target values",
-                expected: n,
-                found: target.len(),
-            });
+            return Err(Error::Shape { what: "target values", expected: n, found: target.len() });
         }
         if n == 0 {
-            return Err(Error::Shape {
-                what: "rows",
-                expected: 1,
-                found: 0,
-            });
+            return Err(Error::Shape { what: "rows", expected: 1, found: 0 });
         }
         let loss = loss::by_name(spec.loss, spec.c)?;
         let pacing = spec.pacing.build()?;
@@ -93,17 +79,7 @@ impl Problem {
         };
         let column_scales = design.column_scales();
         let (l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        Ok(Problem {
-            design,
-            target,
-            scale,
-            loss,
-            pacing,
-            l1,
-            l2,
-            column_scales,
-            intercept,
-        })
+        Ok(Problem { design, target, scale, loss, pacing, l1, l2, column_scales, intercept })
     }
 
     /// Number of rows.
@@ -153,18 +129,13 @@ impl Problem {
     /// R(θ).
     pub fn penalty(&self, theta: &[f64]) -> f64 {
         let each = theta.iter().zip(&self.l1).zip(&self.l2);
-        each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w)
-            .sum()
+        each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w).sum()
     }
 
     /// G(θ) at inverse age `u`.
     pub fn objective(&self, theta: &[f64], u: f64) -> f64 {
         let losses = self.losses(theta);
-        let sum: f64 = losses
-            .iter()
-            .zip(&self.scale)
-            .map(|(&l, s)| s * self.pacing.primitive(l, u))
-            .sum();
+        let sum: f64 = losses.iter().zip(&self.scale).map(|(&l, s)| s * self.pacing.primitive(l, u)).sum();
         self.penalty(theta) + sum
     }
 
@@ -226,11 +197,7 @@ fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Resul
         }
     };
     if weights.len() != n {
-        return Err(Error::Shape {
-            what: "sample weights",
-            expected: n,
-            found: weights.len(),
-        });
+        return Err(Error::Shape { what: "sample weights", expected: n, found: weights.len() });
     }
     if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
         return Err(Error::Option {

@@ -19,11 +19,7 @@ impl Loss for Logistic {
         let m = y * z;
         // e^{−|m|} never overflows; both signs of m are written with it.
         let e = (-m.abs()).exp();
-        let p = if m > 0.0 {
-            e / (1.0 + e)
-        } else {
-            1.0 / (1.0 + e)
-        };
+        let p = if m > 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) };
         LossAt {
             value: self.c * (e.ln_1p() + (-m).max(0.0)),
             slope: -self.c * y * p,

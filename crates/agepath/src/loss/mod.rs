@@ -69,37 +69,21 @@ pub struct Entry {
 
 /// Every loss.
 pub const REGISTRY: &[Entry] = &[
-    Entry {
-        name: "squared",
-        summary: "(z - y)^2, regression",
-        build: |_| Box::new(Squared),
-    },
-    Entry {
-        name: "logistic",
-        summary: "C ln(1 + exp(-yz)), two classes",
-        build: |c| Box::new(Logistic { c }),
-    },
+    Entry { name: "squared", summary: "(z - y)^2, regression", build: |_| Box::new(Squared) },
+    Entry { name: "logistic", summary: "C ln(1 + exp(-yz)), two classes", build: |c| Box::new(Logistic { c }) },
 ];
 
 /// Builds a loss by name; `c` must be positive.
 pub fn by_name(name: &str, c: f64) -> Result<Box<dyn Loss>> {
     if !(c > 0.0 && c.is_finite()) {
-        return Err(Error::Option {
-            name: "c",
-            value: c.to_string(),
-            expected: "a finite number above 0".into(),
-        });
+        return Err(Error::Option { name: "c", value: c.to_string(), expected: "a finite number above 0".into() });
     }
     match REGISTRY.iter().find(|e| e.name == name) {
         Some(entry) => Ok((entry.build)(c)),
         None => Err(Error::UnknownName {
             what: "loss",
             name: name.into(),
-            choices: REGISTRY
-                .iter()
-                .map(|e| e.name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            choices: REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
         }),
     }
 }

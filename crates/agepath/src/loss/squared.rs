@@ -16,11 +16,7 @@ impl Loss for Squared {
 
     fn at(&self, z: f64, y: f64) -> LossAt {
         let r = z - y;
-        LossAt {
-            value: r * r,
-            slope: 2.0 * r,
-            curvature: 2.0,
-        }
+        LossAt { value: r * r, slope: 2.0 * r, curvature: 2.0 }
     }
 
     fn target(&self) -> TargetKind {

@@ -19,18 +19,11 @@ impl Pacing for Hard {
     }
 
     fn cuts(&self, u: f64) -> Cuts {
-        Cuts::new(&[Cut {
-            value: u,
-            slope: 1.0,
-        }])
+        Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
     fn at(&self, zone: u8, _loss: f64, _u: f64) -> WeightAt {
-        WeightAt {
-            value: if zone == 0 { 1.0 } else { 0.0 },
-            by_loss: 0.0,
-            by_inverse_age: 0.0,
-        }
+        WeightAt { value: if zone == 0 { 1.0 } else { 0.0 }, by_loss: 0.0, by_inverse_age: 0.0 }
     }
 
     fn primitive(&self, loss: f64, u: f64) -> f64 {

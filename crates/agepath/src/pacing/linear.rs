@@ -19,30 +19,19 @@ impl Pacing for Linear {
     }
 
     fn cuts(&self, u: f64) -> Cuts {
-        Cuts::new(&[Cut {
-            value: u,
-            slope: 1.0,
-        }])
+        Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         if zone == 0 {
-            WeightAt {
-                value: 1.0 - u * loss,
-                by_loss: -u,
-                by_inverse_age: -loss,
-            }
+            WeightAt { value: 1.0 - u * loss, by_loss: -u, by_inverse_age: -loss }
         } else {
             WeightAt::default()
         }
     }
 
     fn primitive(&self, loss: f64, u: f64) -> f64 {
-        if u * loss <= 1.0 {
-            loss * (1.0 - 0.5 * u * loss)
-        } else {
-            0.5 / u
-        }
+        if u * loss <= 1.0 { loss * (1.0 - 0.5 * u * loss) } else { 0.5 / u }
     }
 
     fn regularizer(&self, v: f64, age: f64) -> f64 {

@@ -22,27 +22,16 @@ impl Pacing for Log {
     }
 
     fn cuts(&self, u: f64) -> Cuts {
-        Cuts::new(&[Cut {
-            value: u,
-            slope: 1.0,
-        }])
+        Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         if zone == 0 {
-            return WeightAt {
-                value: 1.0,
-                by_loss: 0.0,
-                by_inverse_age: 0.0,
-            };
+            return WeightAt { value: 1.0, by_loss: 0.0, by_inverse_age: 0.0 };
         }
         let below = 1.0 + self.a * loss;
         let value = (1.0 + self.a / u) / below;
-        WeightAt {
-            value,
-            by_loss: -self.a * value / below,
-            by_inverse_age: -self.a / (u * u * below),
-        }
+        WeightAt { value, by_loss: -self.a * value / below, by_inverse_age: -self.a / (u * u * below) }
     }
 
     fn primitive(&self, loss: f64, u: f64) -> f64 {

@@ -24,25 +24,12 @@ impl Pacing for Mixture {
 
     fn cuts(&self, u: f64) -> Cuts {
         let root = 1.0 / self.gamma + u;
-        Cuts::new(&[
-            Cut {
-                value: root * root,
-                slope: 2.0 * root,
-            },
-            Cut {
-                value: u * u,
-                slope: 2.0 * u,
-            },
-        ])
+        Cuts::new(&[Cut { value: root * root, slope: 2.0 * root }, Cut { value: u * u, slope: 2.0 * u }])
     }
 
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         match zone {
-            0 => WeightAt {
-                value: 1.0,
-                by_loss: 0.0,
-                by_inverse_age: 0.0,
-            },
+            0 => WeightAt { value: 1.0, by_loss: 0.0, by_inverse_age: 0.0 },
             1 => {
                 let root = loss.sqrt();
                 WeightAt {

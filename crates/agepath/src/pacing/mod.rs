@@ -57,10 +57,7 @@ impl Cuts {
     pub fn new(list: &[Cut]) -> Self {
         let mut cuts = [Cut::default(); MAX_CUTS];
         cuts[..list.len()].copy_from_slice(list);
-        Cuts {
-            cuts,
-            len: list.len(),
-        }
+        Cuts { cuts, len: list.len() }
     }
 
     /// The cuts, smallest loss first.
@@ -71,10 +68,7 @@ impl Cuts {
     /// The zone of a loss: how many thresholds it exceeds.
     #[inline]
     pub fn zone(&self, loss: f64) -> u8 {
-        self.as_slice()
-            .iter()
-            .filter(|cut| loss * cut.value > 1.0)
-            .count() as u8
+        self.as_slice().iter().filter(|cut| loss * cut.value > 1.0).count() as u8
     }
 }
 
@@ -164,16 +158,8 @@ pub struct Entry {
 
 /// Every pacing.
 pub const REGISTRY: &[Entry] = &[
-    Entry {
-        name: "hard",
-        summary: "v = 1 while the loss is below the age, else 0",
-        spec: |_| PacingSpec::Hard,
-    },
-    Entry {
-        name: "linear",
-        summary: "v = max(0, 1 - loss/age)",
-        spec: |_| PacingSpec::Linear,
-    },
+    Entry { name: "hard", summary: "v = 1 while the loss is below the age, else 0", spec: |_| PacingSpec::Hard },
+    Entry { name: "linear", summary: "v = max(0, 1 - loss/age)", spec: |_| PacingSpec::Linear },
     Entry {
         name: "mixture",
         summary: "1 for small losses, 0 for large ones, gamma (1/sqrt(loss) - 1/age) between",
@@ -194,11 +180,7 @@ impl PacingSpec {
             None => Err(Error::UnknownName {
                 what: "pacing",
                 name: name.into(),
-                choices: REGISTRY
-                    .iter()
-                    .map(|e| e.name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                choices: REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
             }),
         }
     }
@@ -209,22 +191,14 @@ impl PacingSpec {
             if x > 0.0 && x.is_finite() {
                 Ok(x)
             } else {
-                Err(Error::Option {
-                    name,
-                    value: x.to_string(),
-                    expected: "a finite number above 0".into(),
-                })
+                Err(Error::Option { name, value: x.to_string(), expected: "a finite number above 0".into() })
             }
         };
         Ok(match self {
             PacingSpec::Hard => Box::new(Hard),
             PacingSpec::Linear => Box::new(Linear),
-            PacingSpec::Mixture { gamma } => Box::new(Mixture {
-                gamma: positive("pacing-gamma", gamma)?,
-            }),
-            PacingSpec::Log { a } => Box::new(Log {
-                a: positive("pacing-a", a)?,
-            }),
+            PacingSpec::Mixture { gamma } => Box::new(Mixture { gamma: positive("pacing-gamma", gamma)? }),
+            PacingSpec::Log { a } => Box::new(Log { a: positive("pacing-a", a)? }),
         })
     }
 }

@@ -1,7 +1,19 @@
 //! The age-path: a branch of local minimisers of G as the age moves, with every critical point on it.
 
+mod at;
+pub(crate) mod chart;
+mod compress;
+mod cubic;
+pub(crate) mod curve;
+pub(crate) mod far;
+mod follow;
 mod options;
+pub(crate) mod patch;
+mod trace;
+mod tracker;
 mod types;
+mod window;
 
 pub use options::{Direction, PathOptions, Progress, Start};
+pub use tracker::age_path;
 pub use types::{Cause, Certificate, End, Event, Kind, Knot, Path, Point, Work};

@@ -37,15 +37,7 @@ pub enum Design {
 }
 
 fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(Error::Shape {
-            what,
-            expected,
-            found,
-        })
-    }
+    if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
 fn check_finite(rows: usize, cols: usize, at: impl Fn(usize, usize) -> f64) -> Result<()> {
@@ -61,9 +53,15 @@ fn check_finite(rows: usize, cols: usize, at: impl Fn(usize, usize) -> f64) -> R
 }
 
 impl Dense {
+    #[cfg(test)]
     pub(crate) fn from_parts(rows: usize, cols: usize, data: Vec<f64>) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
         Dense { rows, cols, data }
+    }
+
+    /// Number of columns, the intercept's included.
+    pub fn columns(&self) -> usize {
+        self.cols
     }
 
     /// Row `i`, the intercept's 1 included.
@@ -98,23 +96,14 @@ impl Design {
         Self::from_fn(rows, cols, intercept, |i, j| x[j * rows + i])
     }
 
-    fn from_fn(
-        rows: usize,
-        cols: usize,
-        intercept: bool,
-        at: impl Fn(usize, usize) -> f64,
-    ) -> Result<Self> {
+    fn from_fn(rows: usize, cols: usize, intercept: bool, at: impl Fn(usize, usize) -> f64) -> Result<Self> {
         check_finite(rows, cols, &at)?;
         let mut data = Vec::with_capacity(rows * (cols + usize::from(intercept)));
         for i in 0..rows {
             data.extend((0..cols).map(|j| at(i, j)));
             data.extend(intercept.then_some(1.0));
         }
-        Ok(Design::Dense(Dense {
-            rows,
-            cols: cols + usize::from(intercept),
-            data,
-        }))
+        Ok(Design::Dense(Dense { rows, cols: cols + usize::from(intercept), data }))
     }
 
     /// From compressed sparse rows: row `i` has `values[starts[i]..starts[i + 1]]` in columns `indices[..]`.
@@ -126,69 +115,32 @@ impl Design {
         intercept: bool,
     ) -> Result<Self> {
         let rows = starts.len().saturating_sub(1);
-        check_shape(
-            "entries named by the last row start",
-            starts.last().copied().unwrap_or(0),
-            values.len(),
-        )?;
+        check_shape("entries named by the last row start", starts.last().copied().unwrap_or(0), values.len())?;
         check_shape("column indices", values.len(), indices.len())?;
         for row in 0..rows {
-            check_shape(
-                "row start (they must not decrease)",
-                starts[row].max(starts[row + 1]),
-                starts[row + 1],
-            )?;
+            check_shape("row start (they must not decrease)", starts[row].max(starts[row + 1]), starts[row + 1])?;
             for k in starts[row]..starts[row + 1] {
                 let column = indices[k] as usize;
                 if column >= cols {
-                    return Err(Error::Shape {
-                        what: "columns of sparse X",
-                        expected: cols,
-                        found: column + 1,
-                    });
+                    return Err(Error::Shape { what: "columns of sparse X", expected: cols, found: column + 1 });
                 }
                 if !values[k].is_finite() {
-                    return Err(Error::NotFinite {
-                        row,
-                        column,
-                        value: values[k],
-                    });
+                    return Err(Error::NotFinite { row, column, value: values[k] });
                 }
             }
         }
-        Ok(Design::Sparse(Csr {
-            rows,
-            cols,
-            ones: intercept,
-            starts,
-            indices,
-            values,
-        }))
+        Ok(Design::Sparse(Csr { rows, cols, ones: intercept, starts, indices, values }))
     }
 
     /// From compressed sparse columns: column `j` has `values[starts[j]..starts[j + 1]]` in rows `indices[..]`.
-    pub fn from_csc(
-        rows: usize,
-        starts: &[usize],
-        indices: &[u32],
-        values: &[f64],
-        intercept: bool,
-    ) -> Result<Self> {
+    pub fn from_csc(rows: usize, starts: &[usize], indices: &[u32], values: &[f64], intercept: bool) -> Result<Self> {
         let cols = starts.len().saturating_sub(1);
-        check_shape(
-            "entries named by the last column start",
-            starts.last().copied().unwrap_or(0),
-            values.len(),
-        )?;
+        check_shape("entries named by the last column start", starts.last().copied().unwrap_or(0), values.len())?;
         check_shape("row indices", values.len(), indices.len())?;
         let mut counts = vec![0usize; rows + 1];
         for &i in indices {
             if i as usize >= rows {
-                return Err(Error::Shape {
-                    what: "rows of sparse X",
-                    expected: rows,
-                    found: i as usize + 1,
-                });
+                return Err(Error::Shape { what: "rows of sparse X", expected: rows, found: i as usize + 1 });
             }
             counts[i as usize + 1] += 1;
         }
@@ -198,11 +150,7 @@ impl Design {
         let mut next = counts.clone();
         let (mut columns, mut out) = (vec![0u32; values.len()], vec![0.0; values.len()]);
         for j in 0..cols {
-            check_shape(
-                "column start (they must not decrease)",
-                starts[j].max(starts[j + 1]),
-                starts[j + 1],
-            )?;
+            check_shape("column start (they must not decrease)", starts[j].max(starts[j + 1]), starts[j + 1])?;
             for k in starts[j]..starts[j + 1] {
                 let slot = &mut next[indices[k] as usize];
                 columns[*slot] = j as u32;
@@ -241,12 +189,7 @@ impl Design {
                 let shift = if x.ones { theta[x.cols] } else { 0.0 };
                 for (i, z) in z.iter_mut().enumerate() {
                     let (indices, values) = x.row(i);
-                    *z = shift
-                        + indices
-                            .iter()
-                            .zip(values)
-                            .map(|(&j, v)| theta[j as usize] * v)
-                            .sum::<f64>();
+                    *z = shift + indices.iter().zip(values).map(|(&j, v)| theta[j as usize] * v).sum::<f64>();
                 }
             }
         }
@@ -302,7 +245,7 @@ impl Design {
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
-        let whole = m == self.cols();
+        let whole = m == self.cols() && columns.iter().enumerate().all(|(k, &j)| k == j);
         let mut block = linalg::GramBlock::new(m);
         for (i, &h) in h.iter().enumerate() {
             if h == 0.0 {
@@ -323,11 +266,7 @@ impl Design {
         for (k, &i) in rows.iter().enumerate() {
             self.copy_row(i, columns, &mut data[k * m..(k + 1) * m]);
         }
-        Dense {
-            rows: rows.len(),
-            cols: m,
-            data,
-        }
+        Dense { rows: rows.len(), cols: m, data }
     }
 
     /// Root mean square of each column (1 for a column of zeros): the unit in which its coefficient is measured.
@@ -351,9 +290,6 @@ impl Design {
             }
         }
         let n = self.rows().max(1) as f64;
-        squares
-            .into_iter()
-            .map(|s| if s > 0.0 { (s / n).sqrt() } else { 1.0 })
-            .collect()
+        squares.into_iter().map(|s| if s > 0.0 { (s / n).sqrt() } else { 1.0 }).collect()
     }
 }

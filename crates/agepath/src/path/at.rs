@@ -1,0 +1,166 @@
+//! The exact solution at any age: interpolate the knots, then Newton over all rows.
+
+use super::chart::Chart;
+use super::curve::Curve;
+use super::options::Direction;
+use super::patch::Patch;
+use super::trace::{Trace, Watch};
+use super::types::{Knot, Path, Point, Work};
+use super::window::{self, Context};
+use crate::error::{Breakdown, Error, Result};
+use crate::linalg::{Definiteness, axpy};
+use crate::problem::Problem;
+use std::ops::ControlFlow;
+
+/// Newton iterations from an interpolated start.
+const MAX_NEWTON: usize = 15;
+const CONVERGED: f64 = 1e-13;
+/// A residual that no longer falls is accepted below this.
+const STAGNATED: f64 = 1e-11;
+/// Newton may move the point by this many times the distance between the two knots around it.
+const NEWTON_REACH: f64 = 2.0;
+/// Knots an interpolation uses.
+const STENCIL: usize = 4;
+
+impl Path {
+    /// The solution at `age`, re-solved to rounding accuracy over the rows of `problem`, which must be the one the path
+    /// was computed for. At a jump's own age this is the side the path arrives on.
+    pub fn at(&self, problem: &Problem, age: f64) -> Result<Point> {
+        let (low, high) = self.ages;
+        if !(low..=high).contains(&age) {
+            return Err(Error::AgeOutside { age, low, high });
+        }
+        let chart = Chart::new(high);
+        let t = chart.time(age);
+        let mut patch = Patch::whole(problem, chart);
+        let right = self.first_not_before(age).max(usize::from(self.knots.len() > 1));
+        let left = right.saturating_sub(1);
+        let (guess, reach) = self.interpolate(&patch, chart, t, left, right);
+        let theta = match polish(&mut patch, t, guess, reach) {
+            Some(theta) => theta,
+            None => {
+                let from = self.theta(&patch, left);
+                retrace(&mut patch, chart, &from, self.knots[left].age, t)
+                    .map_err(|reason| Error::NoSolution { age, reason })?
+            }
+        };
+        Ok(self.point(problem, &patch, age, &theta))
+    }
+
+    /// Index of the first knot at or beyond `age`, the way the path runs.
+    fn first_not_before(&self, age: f64) -> usize {
+        let before = |k: &Knot| {
+            if self.direction == Direction::Down { k.age > age } else { k.age < age }
+        };
+        self.knots.partition_point(before).min(self.knots.len() - 1)
+    }
+
+    fn theta(&self, patch: &Patch, k: usize) -> Vec<f64> {
+        let mut theta = self.knots[k].coef.clone();
+        theta.resize(patch.cols(), self.knots[k].intercept);
+        theta
+    }
+
+    /// Lagrange through the nearest knots of the same smooth piece; also how far off it may be.
+    fn interpolate(&self, patch: &Patch, chart: Chart, t: f64, left: usize, right: usize) -> (Vec<f64>, f64) {
+        let ages = |k: usize| self.knots[k].age;
+        let (mut from, mut to) = (left, right);
+        while to - from + 1 < STENCIL {
+            let back = from > 0 && ages(from - 1) != ages(from);
+            let on = to + 1 < self.knots.len() && ages(to + 1) != ages(to);
+            if !back && !on {
+                break;
+            }
+            from -= usize::from(back);
+            to += usize::from(on);
+        }
+        let times: Vec<f64> = (from..=to).map(|k| chart.time(ages(k))).collect();
+        let mut guess = vec![0.0; patch.cols()];
+        for (a, &ta) in times.iter().enumerate() {
+            let weight: f64 =
+                times.iter().enumerate().filter(|&(b, _)| b != a).map(|(_, &tb)| (t - tb) / (ta - tb)).product();
+            axpy(weight, &self.theta(patch, from + a), &mut guess);
+        }
+        // A coefficient that is zero at both ends is zero between them.
+        let (a, b) = (self.theta(patch, left), self.theta(patch, right));
+        for j in 0..guess.len() {
+            if a[j] == 0.0 && b[j] == 0.0 {
+                guess[j] = 0.0;
+            }
+        }
+        let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
+        (guess, NEWTON_REACH * patch.norm(&apart) + 1e-8)
+    }
+
+    fn point(&self, problem: &Problem, patch: &Patch, age: f64, theta: &[f64]) -> Point {
+        let features = problem.features();
+        let u = 1.0 / age;
+        let losses: Vec<f64> = patch.at.loss.iter().map(|l| l.value).collect();
+        Point {
+            age,
+            coef: theta[..features].to_vec(),
+            intercept: theta.get(features).copied().unwrap_or(0.0),
+            kkt: problem.kkt(theta, u),
+            weights: losses.iter().map(|&l| problem.pacing().weight(l, u)).collect(),
+            zones: losses.iter().map(|&l| problem.pacing().cuts(u).zone(l)).collect(),
+            losses,
+        }
+    }
+}
+
+/// Newton by value from `x`; None if it strays, stalls or ends at an unstable point.
+fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<f64>> {
+    patch.set_coords(&x);
+    let mut last = f64::INFINITY;
+    let mut moved = 0.0;
+    let mut fresh = false;
+    for _ in 0..MAX_NEWTON {
+        patch.evaluate_by_value(t, &x);
+        patch.release_coords();
+        let residual = patch.violation_of_kkt();
+        if !residual.is_finite() {
+            return None;
+        }
+        let stuck = fresh && residual > 0.5 * last;
+        if residual <= CONVERGED || (stuck && residual <= STAGNATED) {
+            return (patch.factorize() != Definiteness::Indefinite).then_some(x);
+        }
+        fresh = residual > 0.01 * last || patch.factor_size() != patch.membership.active.len();
+        if (fresh || last.is_infinite()) && patch.factorize() == Definiteness::Indefinite {
+            return None;
+        }
+        let step = patch.newton_step();
+        moved += patch.norm(&step);
+        if moved > reach {
+            return None;
+        }
+        axpy(1.0, &step, &mut x);
+        patch.bind_coords(&mut x);
+        last = residual;
+    }
+    None
+}
+
+/// Follows the path again from a knot: slower, and always on the right branch.
+fn retrace(
+    patch: &mut Patch,
+    chart: Chart,
+    from: &[f64],
+    age: f64,
+    t: f64,
+) -> std::result::Result<Vec<f64>, Breakdown> {
+    let begin = chart.time(age);
+    patch.evaluate_by_value(begin, from);
+    patch.set_coords(from);
+    patch.factorize();
+    let mut callback = |_: &super::Progress| ControlFlow::Continue(());
+    let mut watch =
+        Watch { callback: &mut callback, chart, start: begin, stop: t, deadline: None, max_events: None, end: None };
+    let (mut trace, mut work) = (Trace::default(), Work::default());
+    let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, levels: Vec::new() };
+    match window::follow(patch, t, &mut ctx, 0) {
+        Ok(()) => Ok(patch.at.x.clone()),
+        Err(super::curve::Halt::Broken(reason)) => Err(reason),
+        Err(_) => Err(Breakdown::Stalled),
+    }
+}

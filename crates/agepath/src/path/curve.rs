@@ -1,0 +1,107 @@
+//! What the tracker knows of a problem: a piecewise-smooth curve F(t, x) = 0.
+//!
+//! A *membership* (zones of samples, active coefficients) selects the smooth piece; *guards* are numbers that are
+//! positive while the membership is right. Nothing here knows of rows, losses or ages.
+
+use super::types::Cause;
+use crate::error::Breakdown;
+
+/// Whether the Jacobian of F describes a local minimiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stability {
+    Stable,
+    Unstable,
+}
+
+/// A guard that will reach zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Crossing {
+    pub guard: usize,
+    /// How far ahead, in |t|.
+    pub after: f64,
+}
+
+/// What came of changing a membership.
+#[derive(Debug)]
+pub(crate) struct Flip {
+    pub cause: Cause,
+    /// The path goes on continuously, or where to go from here.
+    pub verdict: Verdict,
+}
+
+/// The stability test's answer.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Turning,
+    /// The minimiser ceases to exist. `exit`: the direction in which the objective falls, unless falling is immediate.
+    Jump {
+        exit: Option<Vec<f64>>,
+    },
+}
+
+/// Where a descent ended.
+#[derive(Debug)]
+pub(crate) struct Landing {
+    pub x: Vec<f64>,
+    pub size: f64,
+    pub drop: f64,
+}
+
+/// Why a curve cannot be followed where it was asked to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Halt {
+    /// The point left the region where this curve stands for the true one.
+    Escaped,
+    /// There is nothing to follow.
+    Broken(Breakdown),
+    /// The caller or a budget said stop.
+    Stopped,
+}
+
+/// A piecewise-smooth curve with its linear algebra. `evaluate` comes first; all other methods speak of the point it
+/// was last given and of the current membership.
+pub(crate) trait Curve {
+    /// Computes everything at (t, x) under the current membership, right or wrong.
+    fn evaluate(&mut self, t: f64, x: &[f64]);
+
+    /// The x of the last evaluation; a flip may set a coordinate that has just reached its bound.
+    fn point(&self) -> &[f64];
+
+    /// ‖F‖, relative to the size of what cancels in it.
+    fn residual(&self) -> f64;
+
+    /// Factors ∂F/∂x here. Until the next call, solves use this factor (kept up to date by flips).
+    fn refactor(&mut self) -> Stability;
+
+    /// −J⁻¹F with the kept factor.
+    fn newton_step(&self) -> Vec<f64>;
+
+    /// dx/dt = −J⁻¹ ∂F/∂t with the kept factor.
+    fn tangent(&mut self) -> Vec<f64>;
+
+    /// The first guard that vanishes within `horizon` when (t, x) moves on along `direction`·(1, tangent).
+    /// Remembers guards and rates for [`Curve::violation`].
+    fn crossing(&mut self, tangent: &[f64], direction: f64, horizon: f64) -> Option<Crossing>;
+
+    /// After a move by `step` from the point where `crossing` was asked, without a flip: the guard that must have
+    /// vanished first, if any is violated now. `except` is a guard known to be zero here.
+    fn violation(&mut self, step: f64, except: Option<usize>) -> Option<Crossing>;
+
+    /// A guard's value.
+    fn guard(&self, guard: usize) -> f64;
+
+    /// A guard's rate of change along (dt, dx).
+    fn guard_rate(&self, guard: usize, dt: f64, dx: &[f64]) -> f64;
+
+    /// Changes the membership that `guard` protects, updates the factor and judges the new side.
+    fn flip(&mut self, guard: usize) -> Flip;
+
+    /// Descends from the current point to the next local minimiser at the same t; sets the membership.
+    fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt>;
+
+    /// The size of a displacement.
+    fn norm(&self, dx: &[f64]) -> f64;
+
+    /// Whether x still lies where this curve stands for the true one.
+    fn within_trust(&self) -> bool;
+}

@@ -1,0 +1,346 @@
+//! Following a curve event by event: predict → correct → locate the first event → turn or jump → record.
+
+use super::curve::{Crossing, Curve, Halt, Stability, Verdict};
+use super::types::Cause;
+
+/// Newton stops at this relative residual: a few hundred roundings of the terms that cancel.
+const CONVERGED: f64 = 1e-13;
+/// An event on the way need not be that close: the next correction makes up for it. Its time is right to about this.
+const LOCATED: f64 = 1e-11;
+/// A residual that no longer falls is accepted below this.
+const STAGNATED: f64 = 1e-11;
+/// Newton iterations before giving up.
+const MAX_NEWTON: usize = 12;
+/// A chord iteration that gains less than this is followed by a fresh factor.
+const SLOW: f64 = 0.1;
+/// The corrector may move the point by at most this share of what the predictor did: else the step was too long to be
+/// sure of the branch.
+const PREDICTOR_SHARE: f64 = 0.5;
+/// Displacements below this are rounding, whatever the share.
+const TINY_MOVE: f64 = 1e-7;
+/// A fold closer than this, relative to 1 + |t|, is where we are.
+const FOLD_STEP: f64 = 1e-10;
+/// Share of the way to a fold that one step covers.
+const FOLD_SHARE: f64 = 0.9;
+/// How often a better first event may be found before the step is shortened.
+const MAX_RETARGET: usize = 30;
+/// Zero-length steps in a row before the curve is declared stuck.
+const MAX_IN_PLACE: usize = 10_000;
+
+/// Something that happened on the way.
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    /// A membership changed, the point did not.
+    Turn { t: f64, cause: Cause },
+    /// The point changed.
+    Leap { t: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
+    /// The path moved on with nothing to report.
+    Move { t: f64, x: &'a [f64] },
+}
+
+/// Receives the steps; answers whether to go on.
+pub(crate) trait Record {
+    fn record(&mut self, step: Step<'_>) -> bool;
+}
+
+/// A point being moved along a curve.
+#[derive(Debug)]
+pub(crate) struct Follower<'c, C: Curve> {
+    pub curve: &'c mut C,
+    pub t: f64,
+    pub x: Vec<f64>,
+    /// Longest step to try, in |t|.
+    reach: f64,
+    /// The last (t, 1/‖dx/dt‖²) on this segment; it goes to zero linearly at a fold.
+    slowness: Option<(f64, f64)>,
+    /// How far ahead that is, by the last two values.
+    fold_ahead: f64,
+    /// A step has failed lately: keep the factor fresh.
+    careful: bool,
+    /// Return after the first jump.
+    pub stop_after_jump: bool,
+    /// Return after this many events.
+    pub event_budget: usize,
+}
+
+/// How an attempted step ended.
+enum Attempt {
+    Moved,
+    Event(usize),
+    Lost,
+}
+
+impl<'c, C: Curve> Follower<'c, C> {
+    /// Starts at a point that solves F(t, x) = 0 under the curve's membership.
+    pub fn new(curve: &'c mut C, t: f64, x: Vec<f64>) -> Self {
+        Follower {
+            curve,
+            t,
+            x,
+            reach: f64::INFINITY,
+            slowness: None,
+            fold_ahead: f64::INFINITY,
+            careful: false,
+            stop_after_jump: false,
+            event_budget: usize::MAX,
+        }
+    }
+
+    /// Moves to `stop`, reporting what happens.
+    pub fn advance(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
+        let mut in_place = 0;
+        self.anchor()?;
+        while self.t != stop {
+            let direction = (stop - self.t).signum();
+            let tangent = self.curve.tangent();
+            self.watch_for_fold(&tangent);
+            if self.careful && self.fold_ahead < FOLD_STEP * (1.0 + self.t.abs()) {
+                self.fold(&tangent, direction, record)?;
+                if self.stop_after_jump {
+                    return Ok(());
+                }
+                continue;
+            }
+            let mut horizon = (stop - self.t).abs().min(self.reach);
+            if self.careful {
+                horizon = horizon.min(FOLD_SHARE * self.fold_ahead);
+            }
+            let first = self.curve.crossing(&tangent, direction, horizon);
+            let before = self.t;
+            match self.attempt(first, &tangent, direction, horizon, stop) {
+                Attempt::Moved => {
+                    if self.careful {
+                        self.anchor()?;
+                    }
+                    if !record.record(Step::Move { t: self.t, x: &self.x }) {
+                        return Err(Halt::Stopped);
+                    }
+                }
+                Attempt::Event(guard) => {
+                    self.slowness = None;
+                    self.careful = false;
+                    if self.turn_or_jump(guard, record)? && self.stop_after_jump {
+                        return Ok(());
+                    }
+                    self.event_budget -= 1;
+                    if self.event_budget == 0 {
+                        return Ok(());
+                    }
+                }
+                Attempt::Lost => {
+                    self.careful = true;
+                    self.anchor()?;
+                    self.reach = self.shorter(horizon, first);
+                    if self.reach < FOLD_STEP * (1.0 + self.t.abs()) {
+                        self.fold(&tangent, direction, record)?;
+                        if self.stop_after_jump {
+                            return Ok(());
+                        }
+                    }
+                    continue;
+                }
+            }
+            if !self.curve.within_trust() {
+                return Err(Halt::Escaped);
+            }
+            in_place = if self.t == before { in_place + 1 } else { 0 };
+            if in_place > MAX_IN_PLACE {
+                return Err(Halt::Broken(crate::error::Breakdown::Stalled));
+            }
+            self.reach = (2.0 * self.reach).max(4.0 * (self.t - before).abs());
+        }
+        Ok(())
+    }
+
+    /// Evaluates and factors at the current point.
+    fn anchor(&mut self) -> Result<(), Halt> {
+        self.curve.evaluate(self.t, &self.x);
+        match self.curve.refactor() {
+            Stability::Stable => Ok(()),
+            Stability::Unstable => Err(Halt::Broken(crate::error::Breakdown::Stalled)),
+        }
+    }
+
+    /// Tries to reach the first event, or the horizon if there is none before it. On success the point has moved.
+    fn attempt(
+        &mut self,
+        first: Option<Crossing>,
+        tangent: &[f64],
+        direction: f64,
+        horizon: f64,
+        stop: f64,
+    ) -> Attempt {
+        let mut target = first;
+        for _ in 0..MAX_RETARGET {
+            let end = if horizon >= (stop - self.t).abs() { stop } else { self.t + direction * horizon };
+            let reached = match target {
+                None => self.correct(end, tangent).map(|x| (end, x)),
+                Some(c) => self.locate(c, tangent, direction),
+            };
+            let Some((t, x)) = reached else {
+                return Attempt::Lost;
+            };
+            let step = direction * (t - self.t);
+            if target.is_some() && step > horizon {
+                // The event is beyond the horizon after all; a violation found there brings us back.
+                target = None;
+                continue;
+            }
+            match self.curve.violation(step, target.map(|c| c.guard)) {
+                Some(earlier) => target = Some(earlier),
+                None => {
+                    // An event may be placed behind us by rounding only.
+                    self.t = if step < 0.0 { self.t } else { t };
+                    self.x = x;
+                    return target.map_or(Attempt::Moved, |c| Attempt::Event(c.guard));
+                }
+            }
+        }
+        Attempt::Lost
+    }
+
+    /// Along the tangent; with a fold in sight, as the square root of the distance to it.
+    fn predict(&self, step: f64, tangent: &[f64]) -> Vec<f64> {
+        let length = if self.careful && self.fold_ahead.is_finite() && step.abs() < self.fold_ahead {
+            2.0 * self.fold_ahead * (1.0 - (1.0 - step.abs() / self.fold_ahead).sqrt()) * step.signum()
+        } else {
+            step
+        };
+        self.x.iter().zip(tangent).map(|(x, v)| x + length * v).collect()
+    }
+
+    /// Newton at fixed t from the tangent's prediction.
+    fn correct(&mut self, t: f64, tangent: &[f64]) -> Option<Vec<f64>> {
+        let step = t - self.t;
+        let mut x: Vec<f64> = self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
+        self.newton(&mut x, step, tangent, |_, _, _| t)?;
+        Some(x)
+    }
+
+    /// Newton on (F, guard) = 0 for (x, t) together.
+    fn locate(&mut self, c: Crossing, tangent: &[f64], direction: f64) -> Option<(f64, Vec<f64>)> {
+        let step = direction * c.after;
+        let mut x: Vec<f64> = self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
+        let mut t = self.t + step;
+        self.newton(&mut x, step, tangent, |curve, dx, first| {
+            if first {
+                return t;
+            }
+            // dx + dt·(dx/dt) keeps F = 0 to first order; choose dt so that the guard vanishes too.
+            let slope = curve.tangent();
+            let rate = curve.guard_rate(c.guard, 1.0, &slope);
+            let dt = -(curve.guard(c.guard) + curve.guard_rate(c.guard, 0.0, dx)) / rate;
+            if dt.is_finite() {
+                t += dt;
+                for (dx, v) in dx.iter_mut().zip(&slope) {
+                    *dx += dt * v;
+                }
+            } else {
+                t = f64::NAN;
+            }
+            t
+        })?;
+        let behind = direction * (t - self.t);
+        (behind > -1e-9 * (1.0 + t.abs())).then_some((t, x))
+    }
+
+    /// The shared Newton loop. `adjust` may change a step (it is called once before the first with an empty step) and
+    /// answers the time to evaluate at.
+    fn newton(
+        &mut self,
+        x: &mut [f64],
+        step: f64,
+        tangent: &[f64],
+        tolerance: f64,
+        mut adjust: impl FnMut(&mut C, &mut [f64], bool) -> f64,
+    ) -> Option<()> {
+        let allowed = PREDICTOR_SHARE * step.abs() * self.curve.norm(tangent) + TINY_MOVE;
+        let mut t = adjust(self.curve, &mut [], true);
+        let mut last = f64::INFINITY;
+        let mut moved = 0.0;
+        let mut fresh = false;
+        for _ in 0..MAX_NEWTON {
+            if !t.is_finite() {
+                return None;
+            }
+            self.curve.evaluate(t, x);
+            let residual = self.curve.residual();
+            if !residual.is_finite() {
+                return None;
+            }
+            let old_t = t;
+            if residual > SLOW * last && residual > tolerance {
+                if fresh && residual > 0.5 * last {
+                    return (residual <= STAGNATED).then_some(());
+                }
+                if self.curve.refactor() == Stability::Unstable {
+                    return None;
+                }
+                fresh = true;
+            } else {
+                fresh = false;
+            }
+            let mut dx = self.curve.newton_step();
+            t = adjust(self.curve, &mut dx, false);
+            if residual <= tolerance && (t - old_t).abs() <= 0.1 * tolerance * (1.0 + t.abs()) {
+                return Some(());
+            }
+            moved += self.curve.norm(&dx);
+            if moved > allowed + (t - old_t).abs() * self.curve.norm(tangent) * 2.0 {
+                return None;
+            }
+            for (x, d) in x.iter_mut().zip(&dx) {
+                *x += d;
+            }
+            last = residual;
+        }
+        None
+    }
+
+    /// Flips a membership and goes on, continuously or not. Answers whether it was a jump.
+    fn turn_or_jump(&mut self, guard: usize, record: &mut dyn Record) -> Result<bool, Halt> {
+        let flip = self.curve.flip(guard);
+        self.x.copy_from_slice(self.curve.point());
+        let go_on = match flip.verdict {
+            Verdict::Turning => record.record(Step::Turn { t: self.t, cause: flip.cause }),
+            Verdict::Jump { exit } => {
+                self.leap(flip.cause, exit.as_deref(), record)?;
+                return Ok(true);
+            }
+        };
+        if go_on { Ok(false) } else { Err(Halt::Stopped) }
+    }
+
+    fn leap(&mut self, cause: Cause, exit: Option<&[f64]>, record: &mut dyn Record) -> Result<(), Halt> {
+        let landing = self.curve.land(exit)?;
+        let from = std::mem::replace(&mut self.x, landing.x);
+        let (size, drop) = (landing.size, landing.drop);
+        let go_on = record.record(Step::Leap { t: self.t, cause, from: &from, to: &self.x, size, drop });
+        self.slowness = None;
+        self.reach = f64::INFINITY;
+        self.anchor()?;
+        if go_on { Ok(()) } else { Err(Halt::Stopped) }
+    }
+
+    /// The curve turns back here: leave it in the direction it was moving.
+    fn fold(&mut self, tangent: &[f64], direction: f64, record: &mut dyn Record) -> Result<(), Halt> {
+        let exit: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
+        self.leap(Cause::Fold, Some(&exit), record)
+    }
+
+    /// After a failure: a shorter reach, by the distance to the fold if one is in sight.
+    fn shorter(&self, horizon: f64, first: Option<Crossing>) -> f64 {
+        let tried = first.map_or(horizon, |c| c.after.min(horizon));
+        if self.fold_ahead < tried { 0.9 * self.fold_ahead } else { 0.25 * tried }
+    }
+
+    /// Extrapolates 1/‖dx/dt‖² to zero.
+    fn watch_for_fold(&mut self, tangent: &[f64]) {
+        let now = self.curve.norm(tangent).powi(-2);
+        self.fold_ahead = match self.slowness {
+            Some((t, before)) if now < before && t != self.t => (self.t - t).abs() * now / (before - now),
+            _ => f64::INFINITY,
+        };
+        self.slowness = Some((self.t, now));
+    }
+}

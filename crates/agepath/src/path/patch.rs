@@ -1,0 +1,724 @@
+//! A problem over some rows and some columns, on its own or as part of a window.
+//!
+//! The rows at hand are treated one by one; the others, if there are any, are [`Far`]. With all rows at hand and no far
+//! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
+
+use super::chart::Chart;
+use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
+use super::far::{Far, FarAt};
+use super::types::Cause;
+use crate::linalg::{Cholesky, Definiteness, dot};
+use crate::loss::LossAt;
+use crate::pacing::{Cuts, WeightAt};
+use crate::problem::Problem;
+use crate::space::Design;
+use std::borrow::Cow;
+
+/// A guard below this is violated; guards are relative or in units of z.
+const VIOLATED: f64 = 1e-11;
+/// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
+const SAFE_SHARE: f64 = 0.3;
+
+/// The state of one coefficient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coord {
+    /// No L1 bound: always free to move.
+    Free,
+    /// Held at 0 by the L1 bound.
+    Zero,
+    /// Positive.
+    Plus,
+    /// Negative.
+    Minus,
+}
+
+impl Coord {
+    pub fn sign(self) -> f64 {
+        match self {
+            Coord::Plus => 1.0,
+            Coord::Minus => -1.0,
+            Coord::Free | Coord::Zero => 0.0,
+        }
+    }
+}
+
+/// Which smooth piece of the problem we are on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Membership {
+    pub zone: Vec<u8>,
+    pub coord: Vec<Coord>,
+    /// The coefficients that move, in the order they became active.
+    pub active: Vec<usize>,
+}
+
+impl Membership {
+    /// Lists the active coefficients anew, keeping the order of those that were there.
+    pub fn relist(&mut self) {
+        let coord = &self.coord;
+        self.active.retain(|&j| coord[j] != Coord::Zero);
+        for (j, c) in coord.iter().enumerate() {
+            if *c != Coord::Zero && !self.active.contains(&j) {
+                self.active.push(j);
+            }
+        }
+    }
+}
+
+/// Everything known at the last evaluated point.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evaluation {
+    pub t: f64,
+    pub u: f64,
+    /// du/dt
+    pub speed: f64,
+    pub x: Vec<f64>,
+    pub z: Vec<f64>,
+    pub loss: Vec<LossAt>,
+    pub weight: Vec<WeightAt>,
+    pub psi: Vec<f64>,
+    pub h: Vec<f64>,
+    pub cuts: Cuts,
+    /// ∂/∂x of everything but the L1 part.
+    pub gradient: Vec<f64>,
+    pub far: FarAt,
+}
+
+/// How much was done; the tracker adds it up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counters {
+    pub evaluations: usize,
+    pub factorizations: usize,
+    pub updates: usize,
+    pub acs_fits: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Patch<'p> {
+    pub problem: &'p Problem,
+    pub design: Cow<'p, Design>,
+    pub target: Cow<'p, [f64]>,
+    pub scale: Cow<'p, [f64]>,
+    pub l1: Vec<f64>,
+    pub l2: Vec<f64>,
+    pub column_scales: Vec<f64>,
+    /// ‖x_i‖ in units where every column has size 1.
+    pub row_norms: Vec<f64>,
+    /// Rows and columns of the problem that these are.
+    pub row_ids: Vec<usize>,
+    pub col_ids: Vec<usize>,
+    pub far: Option<Far>,
+    /// How far from the far part's reference curve it may be trusted.
+    pub trust: f64,
+    pub chart: Chart,
+    /// The size of what cancels in the residual; None: computed at every evaluation.
+    pub residual_scale: Option<f64>,
+    pub membership: Membership,
+    pub at: Evaluation,
+    pub factor: Cholesky,
+    pub counters: Counters,
+    /// Guards and their rates where `crossing` was last asked.
+    guards: Vec<(f64, f64)>,
+    direction: f64,
+}
+
+impl<'p> Patch<'p> {
+    /// The whole problem.
+    pub fn whole(problem: &'p Problem, chart: Chart) -> Self {
+        let (n, m) = (problem.design.rows(), problem.design.cols());
+        let mut patch = Patch {
+            problem,
+            design: Cow::Borrowed(&problem.design),
+            target: Cow::Borrowed(&problem.target),
+            scale: Cow::Borrowed(&problem.scale),
+            l1: problem.l1.clone(),
+            l2: problem.l2.clone(),
+            column_scales: problem.column_scales.clone(),
+            row_norms: Vec::new(),
+            row_ids: (0..n).collect(),
+            col_ids: (0..m).collect(),
+            far: None,
+            trust: f64::INFINITY,
+            chart,
+            residual_scale: None,
+            membership: Membership::default(),
+            at: Evaluation::default(),
+            factor: Cholesky::default(),
+            counters: Counters::default(),
+            guards: Vec::new(),
+            direction: 1.0,
+        };
+        patch.row_norms = patch.scaled_row_norms();
+        patch.membership.zone = vec![0; n];
+        patch.membership.coord = patch.free_or_zero();
+        patch.membership.relist();
+        patch
+    }
+
+    /// A part of `parent`: the named rows as they are, everything else in `far`.
+    pub fn part(parent: &Patch<'p>, rows: &[usize], cols: &[usize], far: Far, trust: f64) -> Self {
+        let pick = |from: &[f64], ids: &[usize]| ids.iter().map(|&k| from[k]).collect::<Vec<_>>();
+        let mut membership = Membership {
+            zone: rows.iter().map(|&i| parent.membership.zone[i]).collect(),
+            coord: cols.iter().map(|&j| parent.membership.coord[j]).collect(),
+            active: Vec::new(),
+        };
+        let place = |j: &usize| cols.iter().position(|c| c == j);
+        membership.active = parent.membership.active.iter().filter_map(place).collect();
+        Patch {
+            problem: parent.problem,
+            design: Cow::Owned(Design::Dense(parent.design.select(rows, cols))),
+            target: Cow::Owned(pick(&parent.target, rows)),
+            scale: Cow::Owned(pick(&parent.scale, rows)),
+            l1: pick(&parent.l1, cols),
+            l2: pick(&parent.l2, cols),
+            column_scales: pick(&parent.column_scales, cols),
+            row_norms: pick(&parent.row_norms, rows),
+            row_ids: rows.iter().map(|&i| parent.row_ids[i]).collect(),
+            col_ids: cols.iter().map(|&j| parent.col_ids[j]).collect(),
+            far: Some(far),
+            trust,
+            chart: parent.chart,
+            residual_scale: Some(parent.cancelling()),
+            membership,
+            at: Evaluation::default(),
+            factor: Cholesky::default(),
+            counters: Counters::default(),
+            guards: Vec::new(),
+            direction: 1.0,
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.design.rows()
+    }
+
+    pub fn cols(&self) -> usize {
+        self.design.cols()
+    }
+
+    /// No coefficient active but the free ones.
+    pub fn free_or_zero(&self) -> Vec<Coord> {
+        self.l1.iter().map(|&l1| if l1 > 0.0 { Coord::Zero } else { Coord::Free }).collect()
+    }
+
+    fn scaled_row_norms(&self) -> Vec<f64> {
+        let all: Vec<usize> = (0..self.cols()).collect();
+        let mut row = vec![0.0; all.len()];
+        (0..self.rows())
+            .map(|i| {
+                self.design.copy_row(i, &all, &mut row);
+                row.iter().zip(&self.column_scales).map(|(x, s)| (x / s).powi(2)).sum::<f64>().sqrt()
+            })
+            .collect()
+    }
+
+    /// z, losses and thresholds at (t, x); zones and all that hangs on them are left alone.
+    pub fn evaluate_losses(&mut self, t: f64, x: &[f64]) {
+        let n = self.rows();
+        self.counters.evaluations += 1;
+        let at = &mut self.at;
+        at.t = t;
+        at.u = self.chart.inverse_age(t);
+        at.speed = self.chart.speed(t);
+        at.cuts = self.problem.pacing.cuts(at.u);
+        at.x.clear();
+        at.x.extend_from_slice(x);
+        at.z.resize(n, 0.0);
+        at.loss.resize(n, LossAt::default());
+        self.design.predict(x, &mut at.z);
+        self.problem.loss.fill(&at.z, &self.target, &mut at.loss);
+    }
+
+    /// ψ, h and the gradient under the current zones, after `evaluate_losses`.
+    pub fn evaluate_gradient(&mut self) {
+        let n = self.rows();
+        let at = &mut self.at;
+        at.weight.resize(n, WeightAt::default());
+        at.psi.resize(n, 0.0);
+        at.h.resize(n, 0.0);
+        self.problem.pacing.fill(&self.membership.zone, &at.loss, at.u, &mut at.weight);
+        for i in 0..n {
+            let (l, v, s) = (&at.loss[i], &at.weight[i], self.scale[i]);
+            at.psi[i] = s * v.value * l.slope;
+            at.h[i] = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
+        }
+        at.gradient.clear();
+        match &self.far {
+            Some(far) => {
+                far.at(at.t, &at.x, &mut at.far);
+                at.gradient.extend_from_slice(&at.far.gradient);
+            }
+            None => at.gradient.resize(at.x.len(), 0.0),
+        }
+        for ((g, l2), x) in at.gradient.iter_mut().zip(&self.l2).zip(&at.x) {
+            *g += l2 * x;
+        }
+        self.design.accumulate(&at.psi, &mut at.gradient);
+    }
+
+    /// Puts every sample in the zone its loss says; answers whether anything changed.
+    pub fn rezone(&mut self) -> bool {
+        let mut changed = false;
+        for (zone, loss) in self.membership.zone.iter_mut().zip(&self.at.loss) {
+            let now = self.at.cuts.zone(loss.value);
+            changed |= now != *zone;
+            *zone = now;
+        }
+        changed
+    }
+
+    /// Evaluates at (t, x) with every sample in the zone its loss says.
+    pub fn evaluate_by_value(&mut self, t: f64, x: &[f64]) {
+        self.evaluate_losses(t, x);
+        self.rezone();
+        self.evaluate_gradient();
+    }
+
+    /// The size of what cancels in the residual.
+    pub fn cancelling(&self) -> f64 {
+        if let Some(scale) = self.residual_scale {
+            return scale;
+        }
+        let total: f64 = self.at.psi.iter().map(|p| p.abs()).sum();
+        (0..self.cols())
+            .map(|j| (self.l1[j] + self.l2[j] * self.at.x[j].abs()) / self.column_scales[j])
+            .fold(total, f64::max)
+    }
+
+    /// Relative KKT violation over all coordinates, zeros included.
+    pub fn violation_of_kkt(&self) -> f64 {
+        let worst = (0..self.cols())
+            .map(|j| {
+                let g = self.at.gradient[j];
+                let bad = match self.membership.coord[j] {
+                    Coord::Zero => (g.abs() - self.l1[j]).max(0.0),
+                    c => (g + self.l1[j] * c.sign()).abs(),
+                };
+                bad / self.column_scales[j]
+            })
+            .fold(0.0, f64::max);
+        if worst == 0.0 { 0.0 } else { worst / self.cancelling() }
+    }
+
+    /// The Hessian of the smooth part over `columns`, lower triangle, and the magnitude of its diagonal.
+    pub fn hessian(&self, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
+        let k = columns.len();
+        let (mut a, mut magnitude) = (vec![0.0; k * k], vec![0.0; k]);
+        let m = self.cols();
+        let far = self.far.as_ref().map(|far| far.hessian(&self.at.far));
+        for (p, &i) in columns.iter().enumerate() {
+            if let Some(far) = &far {
+                for (q, &j) in columns[..=p].iter().enumerate() {
+                    a[p * k + q] = far[i.max(j) * m + i.min(j)];
+                }
+            }
+            a[p * k + p] += self.l2[i];
+            magnitude[p] = a[p * k + p].abs();
+        }
+        self.design.gram(&self.at.h, columns, &mut a);
+        // What was summed into the diagonal, by size: judged by the samples that count and the columns' own scale.
+        let total: f64 = self.at.h.iter().map(|h| h.abs()).sum();
+        for (p, &j) in columns.iter().enumerate() {
+            magnitude[p] = (magnitude[p] + total * self.column_scales[j].powi(2)).max(a[p * k + p].abs());
+        }
+        (a, magnitude)
+    }
+
+    /// Factors the reduced Hessian under the current membership.
+    pub fn factorize(&mut self) -> Definiteness {
+        self.counters.factorizations += 1;
+        let (a, magnitude) = self.hessian(&self.membership.active);
+        self.factor.factor(&a, &magnitude)
+    }
+
+    /// Factors the active block of a Hessian over `columns`.
+    pub fn factor_from(&mut self, a: &[f64], magnitude: &[f64], columns: &[usize]) -> Definiteness {
+        self.counters.factorizations += 1;
+        let active = &self.membership.active;
+        let place: Option<Vec<usize>> = active.iter().map(|j| columns.iter().position(|c| c == j)).collect();
+        let Some(place) = place else {
+            return self.factorize();
+        };
+        let (m, k) = (columns.len(), active.len());
+        let mut block = vec![0.0; k * k];
+        for (p, &i) in place.iter().enumerate() {
+            for (q, &j) in place[..=p].iter().enumerate() {
+                block[p * k + q] = a[i.max(j) * m + i.min(j)];
+            }
+        }
+        let magnitude: Vec<f64> = place.iter().map(|&i| magnitude[i]).collect();
+        self.factor.factor(&block, &magnitude)
+    }
+
+    /// How many columns the kept factor has.
+    pub fn factor_size(&self) -> usize {
+        self.factor.size()
+    }
+
+    /// Solves with the kept factor: `rhs` over all columns in, step over all columns out (0 where not active).
+    pub fn solve(&self, rhs: impl Fn(usize) -> f64) -> Vec<f64> {
+        let active = &self.membership.active;
+        let mut b: Vec<f64> = active.iter().map(|&j| rhs(j)).collect();
+        self.factor.solve(&mut b);
+        let mut out = vec![0.0; self.cols()];
+        for (&j, b) in active.iter().zip(&b) {
+            out[j] = *b;
+        }
+        out
+    }
+
+    /// G at the last evaluated point.
+    pub fn value(&self) -> f64 {
+        let at = &self.at;
+        let rows: f64 =
+            at.loss.iter().zip(self.scale.iter()).map(|(l, s)| s * self.problem.pacing.primitive(l.value, at.u)).sum();
+        let far = if self.far.is_some() { at.far.value } else { 0.0 };
+        let each = at.x.iter().zip(&self.l1).zip(&self.l2);
+        rows + far + each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w).sum::<f64>()
+    }
+
+    /// G(t, x).
+    pub fn merit(&self, t: f64, x: &[f64]) -> f64 {
+        let n = self.rows();
+        let u = self.chart.inverse_age(t);
+        let mut z = vec![0.0; n];
+        self.design.predict(x, &mut z);
+        let mut loss = vec![LossAt::default(); n];
+        self.problem.loss.fill(&z, &self.target, &mut loss);
+        let rows: f64 =
+            loss.iter().zip(self.scale.iter()).map(|(l, s)| s * self.problem.pacing.primitive(l.value, u)).sum();
+        let far = self.far.as_ref().map_or(0.0, |far| {
+            let mut out = FarAt::default();
+            far.at(t, x, &mut out);
+            out.value
+        });
+        let each = x.iter().zip(&self.l1).zip(&self.l2);
+        rows + far + each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w).sum::<f64>()
+    }
+
+    /// ∂²ψ/∂z² of every row at the last evaluated point, by central differences: a correction to a correction, two
+    /// digits are plenty.
+    pub fn third_derivatives(&self) -> Vec<f64> {
+        let n = self.rows();
+        let steps: Vec<f64> = self.at.z.iter().map(|z| 1e-4 * (1.0 + z.abs())).collect();
+        let curvatures = |side: f64| {
+            let z: Vec<f64> = self.at.z.iter().zip(&steps).map(|(z, d)| z + side * d).collect();
+            let (mut loss, mut weight) = (vec![LossAt::default(); n], vec![WeightAt::default(); n]);
+            self.problem.loss.fill(&z, &self.target, &mut loss);
+            self.problem.pacing.fill(&self.membership.zone, &loss, self.at.u, &mut weight);
+            let h = |i: usize| {
+                let (l, v): (&LossAt, &WeightAt) = (&loss[i], &weight[i]);
+                self.scale[i] * (v.value * l.curvature + v.by_loss * l.slope * l.slope)
+            };
+            (0..n).map(h).collect::<Vec<f64>>()
+        };
+        let (low, high) = (curvatures(-1.0), curvatures(1.0));
+        (0..n).map(|i| (high[i] - low[i]) / (2.0 * steps[i])).collect()
+    }
+
+    /// ∂gradient/∂t at the last evaluated point.
+    fn gradient_by_time(&self) -> Vec<f64> {
+        let at = &self.at;
+        let mut out = match &self.far {
+            Some(_) => at.far.by_time.clone(),
+            None => vec![0.0; self.cols()],
+        };
+        for i in 0..self.rows() {
+            let q = self.scale[i] * at.weight[i].by_inverse_age * at.loss[i].slope * at.speed;
+            if q != 0.0 {
+                self.design.add_row(i, q, &mut out);
+            }
+        }
+        out
+    }
+
+    /// How the smooth gradient changes along (dt, dx).
+    fn gradient_rate(&self, dt: f64, dx: &[f64], dz: &[f64]) -> Vec<f64> {
+        let at = &self.at;
+        let m = self.cols();
+        let mut out = vec![0.0; m];
+        if self.far.is_some() {
+            crate::linalg::symmetric_times(&at.far.hessian, dx, &mut out);
+            crate::linalg::axpy(dt, &at.far.by_time, &mut out);
+        }
+        for j in 0..m {
+            out[j] += self.l2[j] * dx[j];
+        }
+        for i in 0..self.rows() {
+            let q = self.scale[i] * at.weight[i].by_inverse_age * at.loss[i].slope * at.speed;
+            self.design.add_row(i, at.h[i] * dz[i] + q * dt, &mut out);
+        }
+        out
+    }
+
+    /// The thresholds around a sample's zone: (1/τ, d(1/τ)/du) below and above.
+    fn bounds(&self, i: usize) -> (Option<crate::pacing::Cut>, Option<crate::pacing::Cut>) {
+        let zone = self.membership.zone[i] as usize;
+        let cuts = self.at.cuts.as_slice();
+        (zone.checked_sub(1).map(|k| cuts[k]), cuts.get(zone).copied())
+    }
+
+    /// Guards are numbered: 2i and 2i + 1 for sample i's lower and upper threshold, then one per column.
+    fn guard_count(&self) -> usize {
+        2 * self.rows() + self.cols()
+    }
+
+    fn sample_guard(&self, i: usize, upper: bool) -> f64 {
+        let loss = self.at.loss[i].value;
+        let (below, above) = self.bounds(i);
+        match (upper, below, above) {
+            (false, Some(cut), _) => loss * cut.value - 1.0,
+            (true, _, Some(cut)) => 1.0 - loss * cut.value,
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn sample_rate(&self, i: usize, upper: bool, dt: f64, dz: f64) -> f64 {
+        let l = &self.at.loss[i];
+        let (below, above) = self.bounds(i);
+        let rate = |cut: crate::pacing::Cut| l.slope * dz * cut.value + l.value * cut.slope * self.at.speed * dt;
+        match (upper, below, above) {
+            (false, Some(cut), _) => rate(cut),
+            (true, _, Some(cut)) => -rate(cut),
+            _ => 0.0,
+        }
+    }
+
+    fn coord_guard(&self, j: usize) -> f64 {
+        match self.membership.coord[j] {
+            Coord::Free => f64::INFINITY,
+            Coord::Zero => 1.0 - self.at.gradient[j].abs() / self.l1[j],
+            c => c.sign() * self.at.x[j] * self.column_scales[j],
+        }
+    }
+
+    fn coord_rate(&self, j: usize, dx: &[f64], dg: f64) -> f64 {
+        match self.membership.coord[j] {
+            Coord::Free => 0.0,
+            Coord::Zero => -self.at.gradient[j].signum() * dg / self.l1[j],
+            c => c.sign() * dx[j] * self.column_scales[j],
+        }
+    }
+
+    fn any_zero_coord(&self) -> bool {
+        self.membership.coord.contains(&Coord::Zero)
+    }
+
+    fn row(&self, i: usize) -> Vec<f64> {
+        let active = &self.membership.active;
+        let mut x = vec![0.0; active.len()];
+        self.design.copy_row(i, active, &mut x);
+        x
+    }
+
+    fn flip_sample(&mut self, i: usize, upper: bool) -> Flip {
+        let from = self.membership.zone[i];
+        let to = if upper { from + 1 } else { from - 1 };
+        let names = self.problem.pacing.zones();
+        let cause = Cause::Sample { index: self.row_ids[i], from: names[from as usize], to: names[to as usize] };
+        self.membership.zone[i] = to;
+        if !self.problem.pacing.is_continuous() {
+            return Flip { cause, verdict: Verdict::Jump { exit: None } };
+        }
+        let (old, slope) = (self.at.h[i], self.at.loss[i].slope);
+        self.refresh_row(i);
+        let x = self.row(i);
+        let sigma = self.at.h[i] - old;
+        let safe = !self.factor.any_held() && self.factor.update(&x, sigma, SAFE_SHARE);
+        if safe {
+            self.counters.updates += 1;
+            return Flip { cause, verdict: Verdict::Turning };
+        }
+        // The direction that moves this sample on through its threshold at the least cost elsewhere.
+        let outward = if upper { slope.signum() } else { -slope.signum() };
+        let mut full = vec![0.0; self.cols()];
+        self.design.add_row(i, outward, &mut full);
+        let mut exit = self.solve(|j| full[j]);
+        for (p, &j) in self.membership.active.iter().enumerate() {
+            if self.factor.is_held(p) {
+                exit[j] = full[j];
+            }
+        }
+        let verdict = match self.factorize() {
+            Definiteness::Indefinite => Verdict::Jump { exit: Some(exit) },
+            _ => Verdict::Turning,
+        };
+        Flip { cause, verdict }
+    }
+
+    /// ψ and h of one row after its zone changed (ψ is continuous: the gradient stands).
+    fn refresh_row(&mut self, i: usize) {
+        let at = &mut self.at;
+        let (l, s) = (&at.loss[i], self.scale[i]);
+        let v = self.problem.pacing.at(self.membership.zone[i], l.value, at.u);
+        at.psi[i] = s * v.value * l.slope;
+        at.h[i] = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
+        at.weight[i] = v;
+    }
+
+    fn flip_coord(&mut self, j: usize) -> Flip {
+        let entering = self.membership.coord[j] == Coord::Zero;
+        let sign = -self.at.gradient[j].signum();
+        let (from, to) = if entering { ("zero", "active") } else { ("active", "zero") };
+        let cause = Cause::Feature { index: self.col_ids[j], from, to };
+        self.membership.coord[j] = match (entering, sign > 0.0) {
+            (true, true) => Coord::Plus,
+            (true, false) => Coord::Minus,
+            (false, _) => Coord::Zero,
+        };
+        self.at.x[j] = 0.0;
+        // Negative curvature along e_j with the others following: where to go if the larger face is not stable.
+        let exit = entering.then(|| {
+            let (a, _) = self.hessian(&(0..self.cols()).collect::<Vec<_>>());
+            let m = self.cols();
+            let mut exit = self.solve(|k| -a[k.max(j) * m + k.min(j)]);
+            exit[j] = 1.0;
+            exit.iter_mut().for_each(|e| *e *= sign);
+            exit
+        });
+        self.membership.relist();
+        let verdict = match self.factorize() {
+            Definiteness::Indefinite => Verdict::Jump { exit },
+            _ => Verdict::Turning,
+        };
+        Flip { cause, verdict }
+    }
+}
+
+impl Curve for Patch<'_> {
+    fn evaluate(&mut self, t: f64, x: &[f64]) {
+        self.evaluate_losses(t, x);
+        self.evaluate_gradient();
+    }
+
+    fn point(&self) -> &[f64] {
+        &self.at.x
+    }
+
+    fn residual(&self) -> f64 {
+        let worst = (self.membership.active.iter().enumerate())
+            .filter(|&(p, _)| !self.factor.is_held(p))
+            .map(|(_, &j)| {
+                let r = self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign();
+                r.abs() / self.column_scales[j]
+            })
+            .fold(0.0, f64::max);
+        if worst == 0.0 { 0.0 } else { worst / self.cancelling() }
+    }
+
+    fn refactor(&mut self) -> Stability {
+        match self.factorize() {
+            Definiteness::Indefinite => Stability::Unstable,
+            _ => Stability::Stable,
+        }
+    }
+
+    fn newton_step(&self) -> Vec<f64> {
+        self.solve(|j| -(self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()))
+    }
+
+    fn tangent(&mut self) -> Vec<f64> {
+        let q = self.gradient_by_time();
+        self.solve(|j| -q[j])
+    }
+
+    fn crossing(&mut self, tangent: &[f64], direction: f64, horizon: f64) -> Option<Crossing> {
+        let n = self.rows();
+        self.direction = direction;
+        let step: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
+        let mut dz = vec![0.0; n];
+        self.design.predict(&step, &mut dz);
+        let mut guards = std::mem::take(&mut self.guards);
+        guards.clear();
+        for (i, &dz) in dz.iter().enumerate() {
+            for upper in [false, true] {
+                guards.push((self.sample_guard(i, upper), self.sample_rate(i, upper, direction, dz)));
+            }
+        }
+        let dg = if self.any_zero_coord() { self.gradient_rate(direction, &step, &dz) } else { vec![0.0; self.cols()] };
+        for j in 0..self.cols() {
+            guards.push((self.coord_guard(j), self.coord_rate(j, &step, dg[j])));
+        }
+        let mut first: Option<Crossing> = None;
+        for (guard, &(value, rate)) in guards.iter().enumerate() {
+            if rate < 0.0 {
+                let after = value.max(0.0) / -rate;
+                if after <= horizon && first.is_none_or(|f| after < f.after) {
+                    first = Some(Crossing { guard, after });
+                }
+            }
+        }
+        self.guards = guards;
+        first
+    }
+
+    fn violation(&mut self, step: f64, except: Option<usize>) -> Option<Crossing> {
+        let mut first: Option<Crossing> = None;
+        for guard in 0..self.guard_count() {
+            let now = self.guard(guard);
+            if now >= -VIOLATED || Some(guard) == except {
+                continue;
+            }
+            // Moving outward all along: the chord's zero. Inward at first: the parabola's way back.
+            let (value, rate) = self.guards[guard];
+            let value = value.max(0.0);
+            let after = if rate > 0.0 {
+                let bend = (now - value - rate * step) / (step * step);
+                (-rate - (rate * rate - 4.0 * bend * value).sqrt()) / (2.0 * bend)
+            } else {
+                step * value / (value - now)
+            };
+            let after = if after.is_finite() { after.clamp(0.0, step.max(0.0)) } else { 0.5 * step.max(0.0) };
+            if first.is_none_or(|f| after < f.after) {
+                first = Some(Crossing { guard, after });
+            }
+        }
+        first
+    }
+
+    fn guard(&self, guard: usize) -> f64 {
+        match guard.checked_sub(2 * self.rows()) {
+            Some(j) => self.coord_guard(j),
+            None => self.sample_guard(guard / 2, guard % 2 == 1),
+        }
+    }
+
+    fn guard_rate(&self, guard: usize, dt: f64, dx: &[f64]) -> f64 {
+        match guard.checked_sub(2 * self.rows()) {
+            Some(j) if self.membership.coord[j] == Coord::Zero => {
+                let mut dz = vec![0.0; self.rows()];
+                self.design.predict(dx, &mut dz);
+                self.coord_rate(j, dx, self.gradient_rate(dt, dx, &dz)[j])
+            }
+            Some(j) => self.coord_rate(j, dx, 0.0),
+            None => {
+                let mut row = vec![0.0; self.cols()];
+                self.design.add_row(guard / 2, 1.0, &mut row);
+                self.sample_rate(guard / 2, guard % 2 == 1, dt, dot(&row, dx))
+            }
+        }
+    }
+
+    fn flip(&mut self, guard: usize) -> Flip {
+        match guard.checked_sub(2 * self.rows()) {
+            Some(j) => self.flip_coord(j),
+            None => self.flip_sample(guard / 2, guard % 2 == 1),
+        }
+    }
+
+    fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+        self.descend(exit)
+    }
+
+    fn norm(&self, dx: &[f64]) -> f64 {
+        dx.iter().zip(&self.column_scales).map(|(d, s)| (d * s).powi(2)).sum::<f64>().sqrt()
+    }
+
+    fn within_trust(&self) -> bool {
+        match &self.far {
+            Some(_) => self.norm(&self.at.far.offset) <= self.trust,
+            None => true,
+        }
+    }
+}

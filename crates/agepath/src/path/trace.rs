@@ -1,0 +1,126 @@
+//! What has been found so far, and whether to go on.
+
+use super::chart::Chart;
+use super::follow::{Record, Step};
+use super::options::Progress;
+use super::types::{Cause, End, Kind};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// A critical point on the tracker's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawEvent {
+    pub t: f64,
+    pub kind: Kind,
+    pub cause: Cause,
+    pub size: f64,
+    pub drop: f64,
+}
+
+/// A solution on the tracker's clock, over all columns.
+#[derive(Debug, Clone)]
+pub(crate) struct RawKnot {
+    pub t: f64,
+    pub x: Vec<f64>,
+}
+
+/// Events and knots in the order they were found. A rejected window takes back what it added.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    pub events: Vec<RawEvent>,
+    pub knots: Vec<RawKnot>,
+}
+
+impl Trace {
+    pub fn mark(&self) -> (usize, usize) {
+        (self.events.len(), self.knots.len())
+    }
+
+    pub fn rewind(&mut self, mark: (usize, usize)) {
+        self.events.truncate(mark.0);
+        self.knots.truncate(mark.1);
+    }
+}
+
+/// Budgets and the caller's callback.
+pub(crate) struct Watch<'w> {
+    pub callback: &'w mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    pub chart: Chart,
+    pub start: f64,
+    pub stop: f64,
+    pub deadline: Option<Instant>,
+    pub max_events: Option<usize>,
+    /// Set when somebody said stop.
+    pub end: Option<End>,
+}
+
+impl Watch<'_> {
+    /// Asks everybody; remembers who said stop.
+    pub fn go_on(&mut self, t: f64, trace: &Trace) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        let progress = Progress {
+            age: self.chart.age(t),
+            done: (t - self.start) / (self.stop - self.start),
+            events: trace.events.len(),
+            jumps: trace.events.iter().filter(|e| e.kind == Kind::Jump).count(),
+        };
+        self.end = if (self.callback)(&progress).is_break() {
+            Some(End::Interrupted)
+        } else if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            Some(End::TimeLimit)
+        } else if self.max_events.is_some_and(|max| trace.events.len() >= max) {
+            Some(End::EventLimit)
+        } else {
+            None
+        };
+        self.end.is_none()
+    }
+}
+
+/// Writes a follower's steps into the trace.
+pub(crate) struct Recorder<'a, 'w> {
+    pub trace: &'a mut Trace,
+    pub watch: &'a mut Watch<'w>,
+    pub col_ids: &'a [usize],
+    pub columns: usize,
+    /// Keep a knot for every plain move too.
+    pub keep_moves: bool,
+}
+
+/// Asking everybody costs a little: once in so many events.
+const ASK_EVERY: usize = 64;
+
+impl Recorder<'_, '_> {
+    fn knot(&mut self, t: f64, x: &[f64]) {
+        let mut all = vec![0.0; self.columns];
+        for (&j, &x) in self.col_ids.iter().zip(x) {
+            all[j] = x;
+        }
+        self.trace.knots.push(RawKnot { t, x: all });
+    }
+}
+
+impl Record for Recorder<'_, '_> {
+    fn record(&mut self, step: Step<'_>) -> bool {
+        match step {
+            Step::Turn { t, cause } => {
+                self.trace.events.push(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
+                self.trace.events.len() % ASK_EVERY != 0 || self.watch.go_on(t, self.trace)
+            }
+            Step::Leap { t, cause, from, to, size, drop } => {
+                self.knot(t, from);
+                self.knot(t, to);
+                self.trace.events.push(RawEvent { t, kind: Kind::Jump, cause, size, drop });
+                self.trace.events.len() % ASK_EVERY != 0 || self.watch.go_on(t, self.trace)
+            }
+            Step::Move { t, x } => {
+                if self.keep_moves {
+                    self.knot(t, x);
+                }
+                true
+            }
+        }
+    }
+}

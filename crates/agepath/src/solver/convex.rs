@@ -1,0 +1,149 @@
+//! min over θ of R(θ) + Σ s_i v_i ℓ_i(θ) (+ the far part) for fixed weights v: proximal Newton.
+//!
+//! Each iteration minimises the quadratic model plus the L1 bounds exactly (see [`super::quadratic`]), over the
+//! coefficients that are nonzero or violate their bound; a line search makes it safe for losses that are not
+//! quadratic. Squared loss takes one iteration per change of working set.
+
+use super::quadratic::Quadratic;
+use crate::error::Breakdown;
+use crate::linalg::{axpy, dot};
+use crate::loss::LossAt;
+use crate::path::far::FarAt;
+use crate::path::patch::Patch;
+
+/// Stop at this relative KKT residual.
+const CONVERGED: f64 = 1e-12;
+/// A residual that no longer falls is accepted below this.
+const STAGNATED: f64 = 1e-9;
+const MAX_ITERATIONS: usize = 200;
+/// Armijo's sufficient decrease.
+const SUFFICIENT: f64 = 1e-4;
+/// Predictors beyond this size mean that nothing bounds the solution.
+const RUNAWAY: f64 = 1e8;
+
+/// Value and gradient of the weighted convex problem at a point.
+struct Weighted {
+    value: f64,
+    gradient: Vec<f64>,
+    curvature: Vec<f64>,
+    far: FarAt,
+    kkt: f64,
+    largest: f64,
+}
+
+impl Patch<'_> {
+    /// The minimiser, its relative KKT residual and the number of iterations.
+    pub(crate) fn fit_weighted(
+        &mut self,
+        t: f64,
+        start: &[f64],
+        weights: &[f64],
+    ) -> Result<(Vec<f64>, f64, usize), Breakdown> {
+        let mut x = start.to_vec();
+        let mut here = self.weighted(t, &x, weights);
+        let mut last = f64::INFINITY;
+        for iteration in 0..MAX_ITERATIONS {
+            if here.kkt <= CONVERGED || (here.kkt <= STAGNATED && here.kkt > 0.5 * last) {
+                return Ok((x, here.kkt, iteration));
+            }
+            if !here.value.is_finite() || here.largest > RUNAWAY {
+                return Err(Breakdown::Unbounded);
+            }
+            last = here.kkt;
+            let step = self.proximal_step(&x, &here);
+            let Some((next, there)) = self.search(t, &x, &here, &step, weights) else {
+                let good = here.kkt <= STAGNATED;
+                return if good { Ok((x, here.kkt, iteration)) } else { Err(Breakdown::Newton { residual: here.kkt }) };
+            };
+            (x, here) = (next, there);
+        }
+        Err(Breakdown::Newton { residual: here.kkt })
+    }
+
+    fn weighted(&mut self, t: f64, x: &[f64], weights: &[f64]) -> Weighted {
+        self.counters.evaluations += 1;
+        let n = self.rows();
+        let mut z = vec![0.0; n];
+        self.design.predict(x, &mut z);
+        let mut loss = vec![LossAt::default(); n];
+        self.problem.loss.fill(&z, &self.target, &mut loss);
+        let mut far = FarAt::default();
+        let mut gradient = vec![0.0; x.len()];
+        let mut value = 0.0;
+        if let Some(background) = &self.far {
+            background.at(t, x, &mut far);
+            gradient.copy_from_slice(&far.gradient);
+            value += far.value;
+        }
+        let psi: Vec<f64> = (0..n).map(|i| self.scale[i] * weights[i] * loss[i].slope).collect();
+        value += (0..n).map(|i| self.scale[i] * weights[i] * loss[i].value).sum::<f64>();
+        self.design.accumulate(&psi, &mut gradient);
+        let mut scale: f64 = psi.iter().map(|p| p.abs()).sum();
+        let mut worst = 0.0f64;
+        for j in 0..x.len() {
+            gradient[j] += self.l2[j] * x[j];
+            value += self.l1[j] * x[j].abs() + 0.5 * self.l2[j] * x[j] * x[j];
+            let miss = if x[j] == 0.0 && self.l1[j] > 0.0 {
+                (gradient[j].abs() - self.l1[j]).max(0.0)
+            } else {
+                let sign = if self.l1[j] > 0.0 { x[j].signum() } else { 0.0 };
+                (gradient[j] + self.l1[j] * sign).abs()
+            };
+            worst = worst.max(miss / self.column_scales[j]);
+            scale = scale.max((self.l1[j] + self.l2[j] * x[j].abs()) / self.column_scales[j]);
+        }
+        let scale = self.residual_scale.unwrap_or(scale);
+        Weighted {
+            value,
+            gradient,
+            curvature: (0..n).map(|i| self.scale[i] * weights[i] * loss[i].curvature).collect(),
+            far,
+            kkt: if worst == 0.0 { 0.0 } else { worst / scale },
+            largest: z.iter().fold(0.0, |a, z| a.max(z.abs())),
+        }
+    }
+
+    /// The exact minimiser of the quadratic model over the working set, as a step.
+    fn proximal_step(&mut self, x: &[f64], here: &Weighted) -> Vec<f64> {
+        self.counters.factorizations += 1;
+        let working: Vec<usize> =
+            (0..x.len()).filter(|&j| self.l1[j] == 0.0 || x[j] != 0.0 || here.gradient[j].abs() > self.l1[j]).collect();
+        self.at.h.clone_from(&here.curvature);
+        self.at.far.hessian.clone_from(&here.far.hessian);
+        let (a, magnitude) = self.hessian(&working);
+        let pick = |from: &[f64]| working.iter().map(|&j| from[j]).collect::<Vec<_>>();
+        let (g, l1, from) = (pick(&here.gradient), pick(&self.l1), pick(x));
+        let mut to = from.clone();
+        Quadratic { a: &a, magnitude: &magnitude, g: &g, l1: &l1 }.minimise(&from, &mut to);
+        let mut step = vec![0.0; x.len()];
+        for (k, &j) in working.iter().enumerate() {
+            step[j] = to[k] - from[k];
+        }
+        step
+    }
+
+    /// Backtracks until the objective falls enough.
+    fn search(
+        &mut self,
+        t: f64,
+        x: &[f64],
+        here: &Weighted,
+        step: &[f64],
+        weights: &[f64],
+    ) -> Option<(Vec<f64>, Weighted)> {
+        let bound: f64 = (0..x.len()).map(|j| self.l1[j] * ((x[j] + step[j]).abs() - x[j].abs())).sum();
+        let slope = dot(&here.gradient, step) + bound;
+        let noise = 1e-14 * here.value.abs();
+        let mut share = 1.0;
+        for _ in 0..40 {
+            let mut next = x.to_vec();
+            axpy(share, step, &mut next);
+            let there = self.weighted(t, &next, weights);
+            if there.value <= here.value + SUFFICIENT * share * slope + noise && there.value.is_finite() {
+                return Some((next, there));
+            }
+            share *= 0.5;
+        }
+        None
+    }
+}
