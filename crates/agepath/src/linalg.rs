@@ -6,31 +6,29 @@ use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 
-/// Rows gathered before they are multiplied into a Gram matrix.
-const BLOCK_ROWS: usize = 256;
 /// Below this size plain loops beat the library's set-up cost.
-const SMALL: usize = 24;
+pub const SMALL: usize = 24;
 /// A pivot below this share of its diagonal's magnitude is rounding noise: the column depends on the others.
 const DEPENDENT: f64 = 1e-12;
 
-/// aᵀb, with four running sums so that it vectorises.
-#[inline]
+/// aᵀb, with eight running sums so that it vectorises.
+#[inline(always)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len().min(b.len());
     let (a, b) = (&a[..n], &b[..n]);
-    let mut sums = [0.0; 4];
-    let (mut ca, mut cb) = (a.chunks_exact(4), b.chunks_exact(4));
+    let mut sums = [0.0; 8];
+    let (mut ca, mut cb) = (a.chunks_exact(8), b.chunks_exact(8));
     for (x, y) in (&mut ca).zip(&mut cb) {
-        for k in 0..4 {
+        for k in 0..8 {
             sums[k] += x[k] * y[k];
         }
     }
     let tail: f64 = ca.remainder().iter().zip(cb.remainder()).map(|(x, y)| x * y).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+    (0..4).map(|k| sums[k] + sums[k + 4]).sum::<f64>() + tail
 }
 
 /// y += a·x
-#[inline]
+#[inline(always)]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
@@ -61,72 +59,45 @@ fn clean_vector_registers() {
     }
 }
 
-/// Accumulates Σ h_i x_i x_iᵀ into a lower triangle, a block of rows at a time.
-#[derive(Debug)]
-pub struct GramBlock {
-    m: usize,
-    rows: Vec<f64>,
-    scaled: Vec<f64>,
-    filled: usize,
+/// Runs `kernel` compiled for the widest vectors that this processor is known to have.
+#[inline]
+pub fn vectorised<R>(kernel: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[allow(unsafe_code)]
+        #[target_feature(enable = "avx2")]
+        unsafe fn wide<R>(kernel: impl FnOnce() -> R) -> R {
+            kernel()
+        }
+        #[allow(unsafe_code)]
+        // SAFETY: the processor has just been asked whether it has the feature.
+        return unsafe { wide(kernel) };
+    }
+    kernel()
 }
 
-impl GramBlock {
-    /// For rows of length `m`.
-    pub fn new(m: usize) -> Self {
-        let len = if m < SMALL { m } else { m * BLOCK_ROWS };
-        GramBlock { m, rows: vec![0.0; len], scaled: vec![0.0; if m < SMALL { 0 } else { len }], filled: 0 }
+/// out = a ∘ b
+#[inline(always)]
+pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64]) {
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        *out = a * b;
     }
+}
 
-    /// Adds h x xᵀ.
-    pub fn push(&mut self, x: &[f64], h: f64, out: &mut [f64]) {
-        if self.m < SMALL {
-            rank_one(out, x, h);
-        } else {
-            self.push_with(h, out, |row| row.copy_from_slice(x));
-        }
-    }
-
-    /// Adds h x xᵀ where `fill` writes x.
-    pub fn push_with(&mut self, h: f64, out: &mut [f64], fill: impl FnOnce(&mut [f64])) {
-        let m = self.m;
-        if m < SMALL {
-            fill(&mut self.rows);
-            rank_one(out, &self.rows, h);
-            return;
-        }
-        let range = self.filled * m..(self.filled + 1) * m;
-        fill(&mut self.rows[range.clone()]);
-        for (s, x) in self.scaled[range.clone()].iter_mut().zip(&self.rows[range]) {
-            *s = h * x;
-        }
-        self.filled += 1;
-        if self.filled == BLOCK_ROWS {
-            self.flush(out);
-        }
-    }
-
-    /// Adds the rows still waiting.
-    pub fn flush(&mut self, out: &mut [f64]) {
-        let (m, k) = (self.m, self.filled);
-        if k == 0 {
-            return;
-        }
-        let rows = MatRef::from_row_major_slice(&self.rows[..k * m], k, m);
-        let scaled = MatRef::from_row_major_slice(&self.scaled[..k * m], k, m);
-        triangular::matmul(
-            MatMut::from_row_major_slice_mut(out, m, m),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            rows.transpose(),
-            BlockStructure::Rectangular,
-            scaled,
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
-        clean_vector_registers();
-        self.filled = 0;
-    }
+/// Lower triangle of `out` (row-major m²) += AᵀB for A, B of `k` rows and `m` columns, stored by columns.
+pub fn add_lower_product(a: &[f64], b: &[f64], k: usize, m: usize, out: &mut [f64]) {
+    triangular::matmul(
+        MatMut::from_row_major_slice_mut(out, m, m),
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        MatRef::from_column_major_slice(a, k, m).transpose(),
+        BlockStructure::Rectangular,
+        MatRef::from_column_major_slice(b, k, m),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    clean_vector_registers();
 }
 
 /// Lower triangle of `a` += h x xᵀ.
@@ -352,18 +323,19 @@ mod tests {
     }
 
     #[test]
-    fn blocked_gram_equals_the_plain_sum() {
+    fn gram_and_products_equal_the_plain_sums() {
         for m in [3, 30] {
             let n = 700;
-            let x = random(n * m, 3);
+            let data = random(n * m, 3);
             let h = random(n, 4);
+            let x = crate::space::Dense::from_rows(n, m, &data);
+            let columns: Vec<usize> = (0..m).rev().collect();
             let (mut plain, mut blocked) = (vec![0.0; m * m], vec![0.0; m * m]);
-            let mut block = GramBlock::new(m);
-            for (row, &h) in x.chunks(m).zip(&h) {
-                rank_one(&mut plain, row, h);
-                block.push(row, h, &mut blocked);
+            for (row, &h) in data.chunks(m).zip(&h) {
+                let row: Vec<f64> = columns.iter().map(|&j| row[j]).collect();
+                rank_one(&mut plain, &row, h);
             }
-            block.flush(&mut blocked);
+            x.gram(&h, &columns, &mut blocked);
             for i in 0..m {
                 for j in 0..=i {
                     assert!((plain[i * m + j] - blocked[i * m + j]).abs() < 1e-12);

@@ -233,6 +233,7 @@ fn near_rows(patch: &Patch, at_nodes: &[Node], radius: f64) -> Vec<usize> {
 fn far_sums(patch: &Patch, near: &[usize], cols: &[usize], at_nodes: &[Node]) -> Vec<NodeSums> {
     let k = cols.len();
     let rows = patch.design.select(near, cols);
+    let all: Vec<usize> = (0..k).collect();
     let pick = |from: &[f64]| cols.iter().map(|&j| from[j]).collect::<Vec<_>>();
     let each = |node: &Node| {
         let u = patch.chart.inverse_age(node.t);
@@ -246,13 +247,13 @@ fn far_sums(patch: &Patch, near: &[usize], cols: &[usize], at_nodes: &[Node]) ->
             for (p, &j) in cols.iter().enumerate() {
                 a[p * k + p] -= patch.l2[j];
             }
-            for (r, &i) in near.iter().enumerate() {
-                crate::linalg::rank_one(&mut a, rows.row(r), -h[i]);
-            }
+            let without: Vec<f64> = near.iter().map(|&i| -h[i]).collect();
+            rows.gram(&without, &all, &mut a);
             a
         });
-        for (r, &i) in near.iter().enumerate() {
-            axpy(-node.psi[i], rows.row(r), &mut gradient);
+        let without: Vec<f64> = near.iter().map(|&i| -node.psi[i]).collect();
+        rows.accumulate(&without, &mut gradient);
+        for &i in near {
             value -= patch.scale[i] * patch.problem.pacing.primitive(node.loss[i].value, u);
         }
         NodeSums { point, value, gradient, hessian }

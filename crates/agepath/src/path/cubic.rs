@@ -4,7 +4,7 @@
 //! small ε. The first-order model of the far rows is then wrong by ½ Σ ψ''(xᵀε)² x; with this term the error is of third
 //! order, which is what lets one window cross hundreds of kinks.
 
-use crate::linalg::{GramBlock, axpy};
+use crate::linalg::{axpy, multiply};
 use crate::space::Dense;
 
 /// Symmetric tensor, entries p ≥ q ≥ r, each divided by the symmetry of its indices so that C is a plain sum.
@@ -18,17 +18,13 @@ pub(crate) struct Cubic {
 impl Cubic {
     /// Sums over the rows of `x` with third derivatives `psi2`.
     pub fn new(x: &Dense, psi2: &[f64]) -> Cubic {
-        let m = x.columns();
+        let m = x.cols();
+        let columns: Vec<usize> = (0..m).collect();
         let mut blocks: Vec<Vec<f64>> = (0..m).map(|p| vec![0.0; (p + 1) * (p + 1)]).collect();
+        let mut weights = vec![0.0; x.rows()];
         for (p, block) in blocks.iter_mut().enumerate() {
-            let mut gram = GramBlock::new(p + 1);
-            for (i, &third) in psi2.iter().enumerate() {
-                let row = x.row(i);
-                if third != 0.0 && row[p] != 0.0 {
-                    gram.push(&row[..=p], third * row[p], block);
-                }
-            }
-            gram.flush(block);
+            multiply(psi2, x.column(p), &mut weights);
+            x.gram(&weights, &columns[..=p], block);
             for q in 0..=p {
                 for r in 0..=q {
                     block[q * (p + 1) + r] *= match (p == q, q == r) {
@@ -99,10 +95,10 @@ mod tests {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
         let data: Vec<f64> = (0..n * m).map(|_| rng.random::<f64>() - 0.4).collect();
         let psi2: Vec<f64> = (0..n).map(|_| rng.random::<f64>() - 0.5).collect();
-        let x = Dense::from_parts(n, m, data);
+        let x = Dense::from_rows(n, m, &data);
         let cubic = Cubic::new(&x, &psi2);
         for e in [[0.1, -0.2, 0.05, 0.3, -0.4], [0.1, 0.0, 0.05, 0.0, -0.4]] {
-            let along: Vec<f64> = (0..n).map(|i| crate::linalg::dot(x.row(i), &e)).collect();
+            let along: Vec<f64> = (0..n).map(|i| crate::linalg::dot(&data[i * m..(i + 1) * m], &e)).collect();
             let want: f64 = along.iter().zip(&psi2).map(|(z, c)| c * z.powi(3) / 6.0).sum();
             let mut gradient = vec![0.0; m];
             let value = cubic.add_gradient(&e, &mut gradient);
@@ -110,10 +106,10 @@ mod tests {
             let mut hessian = vec![0.0; m * m];
             cubic.add_hessian(&e, &mut hessian);
             for j in 0..m {
-                let g: f64 = (0..n).map(|i| 0.5 * psi2[i] * along[i].powi(2) * x.row(i)[j]).sum();
+                let g: f64 = (0..n).map(|i| 0.5 * psi2[i] * along[i].powi(2) * data[i * m + j]).sum();
                 assert!((gradient[j] - g).abs() < 1e-12, "gradient {j}");
                 for k in 0..=j {
-                    let h: f64 = (0..n).map(|i| psi2[i] * along[i] * x.row(i)[j] * x.row(i)[k]).sum();
+                    let h: f64 = (0..n).map(|i| psi2[i] * along[i] * data[i * m + j] * data[i * m + k]).sum();
                     assert!((hessian[j * m + k] - h).abs() < 1e-12, "hessian {j} {k}");
                 }
             }

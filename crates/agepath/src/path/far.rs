@@ -248,7 +248,7 @@ mod tests {
         let middle = 0.35;
         let z = dot(&row, &curve(middle));
         let third = (h(middle, z + 1e-4) - h(middle, z - 1e-4)) / 2e-4;
-        let cubic = Cubic::new(&crate::space::Dense::from_parts(1, 2, row.to_vec()), &[third]);
+        let cubic = Cubic::new(&crate::space::Dense::from_rows(1, 2, &row), &[third]);
         let far = Far::new(t0, t1, sums, cubic);
         let mut out = FarAt::default();
         for (t, e) in [(0.31, 0.0), (0.377, 1e-4), (0.4, -1e-4)] {

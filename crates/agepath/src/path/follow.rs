@@ -16,10 +16,14 @@ const SLOW: f64 = 0.1;
 /// The corrector may move the point by at most this share of what the predictor did: else the step was too long to be
 /// sure of the branch.
 const PREDICTOR_SHARE: f64 = 0.5;
+/// When it moved by more than this share, the tangents at both ends must explain the displacement ...
+const STRAIGHT: f64 = 0.03;
+/// ... up to this share of it. A jump inside the step is a displacement that no tangent explains.
+const UNEXPLAINED: f64 = 0.05;
 /// Displacements below this are rounding, whatever the share.
 const TINY_MOVE: f64 = 1e-7;
-/// A fold closer than this, relative to 1 + |t|, is where we are.
-const FOLD_STEP: f64 = 1e-10;
+/// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
+const LEAST_STEP: f64 = 1e-9;
 /// Share of the way to a fold that one step covers.
 const FOLD_SHARE: f64 = 0.9;
 /// How often a better first event may be found before the step is shortened.
@@ -57,6 +61,8 @@ pub(crate) struct Follower<'c, C: Curve> {
     fold_ahead: f64,
     /// A step has failed lately: keep the factor fresh.
     careful: bool,
+    /// How far the last correction moved the point.
+    corrected: f64,
     /// Return after the first jump.
     pub stop_after_jump: bool,
     /// Return after this many events.
@@ -81,6 +87,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             slowness: None,
             fold_ahead: f64::INFINITY,
             careful: false,
+            corrected: 0.0,
             stop_after_jump: false,
             event_budget: usize::MAX,
         }
@@ -94,16 +101,10 @@ impl<'c, C: Curve> Follower<'c, C> {
             let direction = (stop - self.t).signum();
             let tangent = self.curve.tangent();
             self.watch_for_fold(&tangent);
-            if self.careful && self.fold_ahead < FOLD_STEP * (1.0 + self.t.abs()) {
-                self.fold(&tangent, direction, record)?;
-                if self.stop_after_jump {
-                    return Ok(());
-                }
-                continue;
-            }
+            let least = LEAST_STEP * (1.0 + self.t.abs());
             let mut horizon = (stop - self.t).abs().min(self.reach);
             if self.careful {
-                horizon = horizon.min(FOLD_SHARE * self.fold_ahead);
+                horizon = horizon.min((FOLD_SHARE * self.fold_ahead).max(least));
             }
             let first = self.curve.crossing(&tangent, direction, horizon);
             let before = self.t;
@@ -130,12 +131,18 @@ impl<'c, C: Curve> Follower<'c, C> {
                 Attempt::Lost => {
                     self.careful = true;
                     self.anchor()?;
-                    self.reach = self.shorter(horizon, first);
-                    if self.reach < FOLD_STEP * (1.0 + self.t.abs()) {
-                        self.fold(&tangent, direction, record)?;
-                        if self.stop_after_jump {
-                            return Ok(());
-                        }
+                    let tried = first.map_or(horizon, |c| c.after.min(horizon));
+                    if tried > least {
+                        self.reach = self.shorter(tried).max(least);
+                        continue;
+                    }
+                    // The curve ends here: at an event that cannot be told from this point, or at a fold.
+                    let jumped = match first {
+                        Some(c) => self.turn_or_jump(c.guard, record)?,
+                        None => self.fold(&tangent, direction, record).map(|()| true)?,
+                    };
+                    if jumped && self.stop_after_jump {
+                        return Ok(());
                     }
                     continue;
                 }
@@ -189,6 +196,9 @@ impl<'c, C: Curve> Follower<'c, C> {
             match self.curve.violation(step, target.map(|c| c.guard)) {
                 Some(earlier) => target = Some(earlier),
                 None => {
+                    if !self.explained(&x, step * direction, tangent) {
+                        return Attempt::Lost;
+                    }
                     // An event may be placed behind us by rounding only.
                     self.t = if step < 0.0 { self.t } else { t };
                     self.x = x;
@@ -197,6 +207,22 @@ impl<'c, C: Curve> Follower<'c, C> {
             }
         }
         Attempt::Lost
+    }
+
+    /// Whether the tangents here and there explain how far the point went: h(T₀ + T₁)/2 is right to third order.
+    fn explained(&mut self, x: &[f64], step: f64, tangent: &[f64]) -> bool {
+        let predicted = step.abs() * self.curve.norm(tangent);
+        if self.corrected <= STRAIGHT * predicted + TINY_MOVE || self.careful {
+            return true;
+        }
+        if self.curve.refactor() == Stability::Unstable {
+            return false;
+        }
+        let there = self.curve.tangent();
+        let gone: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
+        let rest: Vec<f64> =
+            gone.iter().zip(tangent.iter().zip(&there)).map(|(g, (a, b))| g - 0.5 * step * (a + b)).collect();
+        self.curve.norm(&rest) <= UNEXPLAINED * self.curve.norm(&gone) + TINY_MOVE
     }
 
     /// Along the tangent; with a fold in sight, as the square root of the distance to it.
@@ -212,31 +238,23 @@ impl<'c, C: Curve> Follower<'c, C> {
     /// Newton at fixed t from the tangent's prediction.
     fn correct(&mut self, t: f64, tangent: &[f64]) -> Option<Vec<f64>> {
         let step = t - self.t;
-        let mut x: Vec<f64> = self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
-        self.newton(&mut x, step, tangent, |_, _, _| t)?;
+        let mut x = self.predict(step, tangent);
+        self.newton(&mut x, step, tangent, CONVERGED, |_, _, _| t)?;
         Some(x)
     }
 
     /// Newton on (F, guard) = 0 for (x, t) together.
     fn locate(&mut self, c: Crossing, tangent: &[f64], direction: f64) -> Option<(f64, Vec<f64>)> {
         let step = direction * c.after;
-        let mut x: Vec<f64> = self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
+        let mut x = self.predict(step, tangent);
         let mut t = self.t + step;
-        self.newton(&mut x, step, tangent, |curve, dx, first| {
-            if first {
-                return t;
-            }
-            // dx + dt·(dx/dt) keeps F = 0 to first order; choose dt so that the guard vanishes too.
-            let slope = curve.tangent();
-            let rate = curve.guard_rate(c.guard, 1.0, &slope);
-            let dt = -(curve.guard(c.guard) + curve.guard_rate(c.guard, 0.0, dx)) / rate;
-            if dt.is_finite() {
+        self.newton(&mut x, step, tangent, LOCATED, |curve, dx, first| {
+            if !first {
+                // dx + dt·(dx/dt) keeps F = 0 to first order; choose dt so that the guard vanishes too.
+                let rate = curve.guard_rate(c.guard, 1.0, tangent);
+                let dt = -(curve.guard(c.guard) + curve.guard_rate(c.guard, 0.0, dx)) / rate;
                 t += dt;
-                for (dx, v) in dx.iter_mut().zip(&slope) {
-                    *dx += dt * v;
-                }
-            } else {
-                t = f64::NAN;
+                dx.iter_mut().zip(tangent).for_each(|(dx, v)| *dx += dt * v);
             }
             t
         })?;
@@ -259,6 +277,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let mut last = f64::INFINITY;
         let mut moved = 0.0;
         let mut fresh = false;
+        self.corrected = 0.0;
         for _ in 0..MAX_NEWTON {
             if !t.is_finite() {
                 return None;
@@ -286,6 +305,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 return Some(());
             }
             moved += self.curve.norm(&dx);
+            self.corrected = moved;
             if moved > allowed + (t - old_t).abs() * self.curve.norm(tangent) * 2.0 {
                 return None;
             }
@@ -329,9 +349,8 @@ impl<'c, C: Curve> Follower<'c, C> {
     }
 
     /// After a failure: a shorter reach, by the distance to the fold if one is in sight.
-    fn shorter(&self, horizon: f64, first: Option<Crossing>) -> f64 {
-        let tried = first.map_or(horizon, |c| c.after.min(horizon));
-        if self.fold_ahead < tried { 0.9 * self.fold_ahead } else { 0.25 * tried }
+    fn shorter(&self, tried: f64) -> f64 {
+        if self.fold_ahead < tried { FOLD_SHARE * self.fold_ahead } else { 0.25 * tried }
     }
 
     /// Extrapolates 1/‖dx/dt‖² to zero.

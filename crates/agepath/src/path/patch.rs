@@ -9,7 +9,7 @@ use super::far::{Far, FarAt};
 use super::types::Cause;
 use crate::linalg::{Cholesky, Definiteness, dot};
 use crate::loss::LossAt;
-use crate::pacing::{Cuts, WeightAt};
+use crate::pacing::{Cut, Cuts, MAX_CUTS, WeightAt};
 use crate::problem::Problem;
 use crate::space::Design;
 use std::borrow::Cow;
@@ -18,6 +18,9 @@ use std::borrow::Cow;
 const VIOLATED: f64 = 1e-11;
 /// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
 const SAFE_SHARE: f64 = 0.3;
+
+/// Value and rate of a guard that is not there.
+const UNGUARDED: (f64, f64) = (f64::INFINITY, 0.0);
 
 /// The state of one coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +81,8 @@ pub(crate) struct Evaluation {
     pub psi: Vec<f64>,
     pub h: Vec<f64>,
     pub cuts: Cuts,
+    /// Σ |ψ|
+    pub total: f64,
     /// ∂/∂x of everything but the L1 part.
     pub gradient: Vec<f64>,
     pub far: FarAt,
@@ -238,11 +243,14 @@ impl<'p> Patch<'p> {
         at.psi.resize(n, 0.0);
         at.h.resize(n, 0.0);
         self.problem.pacing.fill(&self.membership.zone, &at.loss, at.u, &mut at.weight);
-        for i in 0..n {
-            let (l, v, s) = (&at.loss[i], &at.weight[i], self.scale[i]);
-            at.psi[i] = s * v.value * l.slope;
-            at.h[i] = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
+        let mut total = 0.0;
+        let rows = at.loss.iter().zip(&at.weight).zip(self.scale.iter()).zip(at.psi.iter_mut().zip(&mut at.h));
+        for (((l, v), s), (psi, h)) in rows {
+            *psi = s * v.value * l.slope;
+            *h = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
+            total += psi.abs();
         }
+        at.total = total;
         at.gradient.clear();
         match &self.far {
             Some(far) => {
@@ -280,10 +288,9 @@ impl<'p> Patch<'p> {
         if let Some(scale) = self.residual_scale {
             return scale;
         }
-        let total: f64 = self.at.psi.iter().map(|p| p.abs()).sum();
         (0..self.cols())
             .map(|j| (self.l1[j] + self.l2[j] * self.at.x[j].abs()) / self.column_scales[j])
-            .fold(total, f64::max)
+            .fold(self.at.total, f64::max)
     }
 
     /// Relative KKT violation over all coordinates, zeros included.
@@ -424,13 +431,14 @@ impl<'p> Patch<'p> {
             Some(_) => at.far.by_time.clone(),
             None => vec![0.0; self.cols()],
         };
-        for i in 0..self.rows() {
-            let q = self.scale[i] * at.weight[i].by_inverse_age * at.loss[i].slope * at.speed;
-            if q != 0.0 {
-                self.design.add_row(i, q, &mut out);
-            }
-        }
+        let q: Vec<f64> = (0..self.rows()).map(|i| self.psi_by_time(i)).collect();
+        self.design.accumulate(&q, &mut out);
         out
+    }
+
+    /// ∂ψ_i/∂t
+    fn psi_by_time(&self, i: usize) -> f64 {
+        self.scale[i] * self.at.weight[i].by_inverse_age * self.at.loss[i].slope * self.at.speed
     }
 
     /// How the smooth gradient changes along (dt, dx).
@@ -445,24 +453,23 @@ impl<'p> Patch<'p> {
         for j in 0..m {
             out[j] += self.l2[j] * dx[j];
         }
-        for i in 0..self.rows() {
-            let q = self.scale[i] * at.weight[i].by_inverse_age * at.loss[i].slope * at.speed;
-            self.design.add_row(i, at.h[i] * dz[i] + q * dt, &mut out);
-        }
+        let rates: Vec<f64> = (0..self.rows()).map(|i| at.h[i] * dz[i] + self.psi_by_time(i) * dt).collect();
+        self.design.accumulate(&rates, &mut out);
         out
     }
 
-    /// The thresholds around a sample's zone: (1/τ, d(1/τ)/du) below and above.
-    fn bounds(&self, i: usize) -> (Option<crate::pacing::Cut>, Option<crate::pacing::Cut>) {
-        let zone = self.membership.zone[i] as usize;
+    /// The thresholds around each zone, below and above.
+    fn zone_bounds(&self) -> [(Option<Cut>, Option<Cut>); MAX_CUTS + 1] {
         let cuts = self.at.cuts.as_slice();
-        (zone.checked_sub(1).map(|k| cuts[k]), cuts.get(zone).copied())
+        std::array::from_fn(|zone| (zone.checked_sub(1).and_then(|k| cuts.get(k).copied()), cuts.get(zone).copied()))
     }
 
-    /// Guards are numbered: 2i and 2i + 1 for sample i's lower and upper threshold, then one per column.
-    fn guard_count(&self) -> usize {
-        2 * self.rows() + self.cols()
+    /// The thresholds around a sample's zone.
+    fn bounds(&self, i: usize) -> (Option<Cut>, Option<Cut>) {
+        self.zone_bounds()[self.membership.zone[i] as usize]
     }
+
+    // Guards are numbered: 2i and 2i + 1 for sample i's lower and upper threshold, then one per column.
 
     fn sample_guard(&self, i: usize, upper: bool) -> f64 {
         let loss = self.at.loss[i].value;
@@ -477,7 +484,7 @@ impl<'p> Patch<'p> {
     fn sample_rate(&self, i: usize, upper: bool, dt: f64, dz: f64) -> f64 {
         let l = &self.at.loss[i];
         let (below, above) = self.bounds(i);
-        let rate = |cut: crate::pacing::Cut| l.slope * dz * cut.value + l.value * cut.slope * self.at.speed * dt;
+        let rate = |cut: Cut| l.slope * dz * cut.value + l.value * cut.slope * self.at.speed * dt;
         match (upper, below, above) {
             (false, Some(cut), _) => rate(cut),
             (true, _, Some(cut)) => -rate(cut),
@@ -631,10 +638,13 @@ impl Curve for Patch<'_> {
         self.design.predict(&step, &mut dz);
         let mut guards = std::mem::take(&mut self.guards);
         guards.clear();
-        for (i, &dz) in dz.iter().enumerate() {
-            for upper in [false, true] {
-                guards.push((self.sample_guard(i, upper), self.sample_rate(i, upper, direction, dz)));
-            }
+        let bounds = self.zone_bounds();
+        let clock = self.at.speed * direction;
+        for ((l, dz), zone) in self.at.loss.iter().zip(&dz).zip(&self.membership.zone) {
+            let (below, above) = &bounds[*zone as usize];
+            let rate = |cut: &Cut| l.slope * dz * cut.value + l.value * cut.slope * clock;
+            guards.push(below.map_or(UNGUARDED, |cut| (l.value * cut.value - 1.0, rate(&cut))));
+            guards.push(above.map_or(UNGUARDED, |cut| (1.0 - l.value * cut.value, -rate(&cut))));
         }
         let dg = if self.any_zero_coord() { self.gradient_rate(direction, &step, &dz) } else { vec![0.0; self.cols()] };
         for j in 0..self.cols() {
@@ -654,11 +664,11 @@ impl Curve for Patch<'_> {
     }
 
     fn violation(&mut self, step: f64, except: Option<usize>) -> Option<Crossing> {
+        let bounds = self.zone_bounds();
         let mut first: Option<Crossing> = None;
-        for guard in 0..self.guard_count() {
-            let now = self.guard(guard);
+        let mut consider = |guard: usize, now: f64| {
             if now >= -VIOLATED || Some(guard) == except {
-                continue;
+                return;
             }
             // Moving outward all along: the chord's zero. Inward at first: the parabola's way back.
             let (value, rate) = self.guards[guard];
@@ -673,6 +683,18 @@ impl Curve for Patch<'_> {
             if first.is_none_or(|f| after < f.after) {
                 first = Some(Crossing { guard, after });
             }
+        };
+        for (i, (l, zone)) in self.at.loss.iter().zip(&self.membership.zone).enumerate() {
+            let (below, above) = &bounds[*zone as usize];
+            if let Some(cut) = below {
+                consider(2 * i, l.value * cut.value - 1.0);
+            }
+            if let Some(cut) = above {
+                consider(2 * i + 1, 1.0 - l.value * cut.value);
+            }
+        }
+        for j in 0..self.cols() {
+            consider(2 * self.rows() + j, self.coord_guard(j));
         }
         first
     }

@@ -35,10 +35,11 @@ const MAX_REJECTIONS: usize = 5;
 const DIRECT_BELOW: f64 = 0.03;
 /// ... for this share of the usual length, or until it has jumped.
 const DIRECT_SHARE: f64 = 0.25;
-/// A window with fewer events does not pay: the next ones are followed row by row, this many at first.
-const PAYS: usize = 4;
-const FIRST_PATIENCE: usize = 32;
-const MAX_PATIENCE: usize = 4096;
+/// A window with fewer events does not pay: a stretch of a few times its length is followed row by row, or this many
+/// events.
+const PAYS: usize = 3;
+const DIRECT_WIDTHS: f64 = 5.0;
+const DIRECT_EVENTS: usize = 16;
 /// Windows start out no shorter than this share of the way to go.
 const MIN_SHARE: f64 = 0.05;
 /// The first window's length.
@@ -66,13 +67,11 @@ pub(crate) struct Level {
     usual: f64,
     /// The trust radius as a share of the window's movement.
     trust: f64,
-    /// How many events to follow row by row when windows do not pay.
-    patience: usize,
 }
 
 impl Default for Level {
     fn default() -> Self {
-        Level { width: FIRST_WIDTH, usual: FIRST_WIDTH, trust: 0.1, patience: FIRST_PATIENCE }
+        Level { width: FIRST_WIDTH, usual: FIRST_WIDTH, trust: 0.1 }
     }
 }
 
@@ -124,14 +123,12 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
                 rejections = 0;
                 ctx.work.windows += usize::from(depth == 0);
                 let events = ctx.trace.events.len() - mark.0;
-                let level = &mut ctx.levels[depth];
-                level.learn((t1 - t0).abs(), error, near as f64 / patch.rows() as f64);
+                ctx.levels[depth].learn((t1 - t0).abs(), error, near as f64 / patch.rows() as f64);
                 if events < PAYS {
-                    let budget = level.patience;
-                    level.patience = (2 * budget).min(MAX_PATIENCE);
-                    directly(patch, stop, ctx, depth, Until::Events(budget))?;
-                } else {
-                    level.patience = FIRST_PATIENCE;
+                    let end = ahead(DIRECT_WIDTHS * (t1 - t0).abs());
+                    if end != patch.at.t {
+                        directly(patch, end, ctx, depth, Until::Events(DIRECT_EVENTS))?;
+                    }
                 }
             }
             Ok(Outcome::Rejected { share, trust }) => {

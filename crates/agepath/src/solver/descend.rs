@@ -19,7 +19,7 @@ const CONVERGED: f64 = 1e-12;
 const STAGNATED: f64 = 1e-10;
 /// An ACS step may be stretched by up to this factor.
 const MAX_STRETCH: f64 = 4096.0;
-/// Newton may take over when it moves at most this many times as far as the last ACS step.
+/// Newton may take over when it moves no further than we have come, or this many times the last ACS step.
 const NEWTON_REACH: f64 = 30.0;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
@@ -52,7 +52,8 @@ impl Patch<'_> {
             self.counters.acs_fits += 1;
             let (fit, _, _) = self.fit_weighted(t, &x, &weights).map_err(Halt::Broken)?;
             let step: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| f - x).collect();
-            let reach = NEWTON_REACH * self.norm(&step) + 1e-9;
+            let gone: Vec<f64> = x.iter().zip(&start).map(|(a, b)| a - b).collect();
+            let reach = NEWTON_REACH * self.norm(&step) + self.norm(&gone);
             (x, value) = self.stretch(t, &x, &fit, &step, value);
             if let Some(end) = self.finish(t, &x, value, reach) {
                 let size = self.norm(&end.iter().zip(&start).map(|(a, b)| a - b).collect::<Vec<_>>());

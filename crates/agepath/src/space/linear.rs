@@ -7,13 +7,16 @@
 use crate::error::{Error, Result};
 use crate::linalg;
 
-/// Dense rows, row-major.
+/// Dense rows, stored by columns: every kernel then runs over samples, whatever the number of features.
 #[derive(Debug, Clone)]
 pub struct Dense {
     rows: usize,
     cols: usize,
     data: Vec<f64>,
 }
+
+/// Rows handled together, so that what is accumulated stays in the nearest cache.
+const BLOCK: usize = 512;
 
 /// Sparse rows in compressed form; with `ones`, a last column of ones follows the stored ones.
 #[derive(Debug, Clone)]
@@ -54,20 +57,76 @@ fn check_finite(rows: usize, cols: usize, at: impl Fn(usize, usize) -> f64) -> R
 
 impl Dense {
     #[cfg(test)]
-    pub(crate) fn from_parts(rows: usize, cols: usize, data: Vec<f64>) -> Self {
-        debug_assert_eq!(data.len(), rows * cols);
+    pub(crate) fn from_rows(rows: usize, cols: usize, data: &[f64]) -> Self {
+        let data = (0..rows * cols).map(|k| data[(k % rows) * cols + k / rows]).collect();
         Dense { rows, cols, data }
     }
 
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Number of columns, the intercept's included.
-    pub fn columns(&self) -> usize {
+    pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Row `i`, the intercept's 1 included.
+    /// Column `j`.
     #[inline]
-    pub fn row(&self, i: usize) -> &[f64] {
-        &self.data[i * self.cols..(i + 1) * self.cols]
+    pub fn column(&self, j: usize) -> &[f64] {
+        &self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    fn predict(&self, theta: &[f64], z: &mut [f64]) {
+        linalg::vectorised(|| {
+            for (b, z) in z.chunks_mut(BLOCK).enumerate() {
+                z.fill(0.0);
+                for (j, &w) in theta.iter().enumerate() {
+                    if w != 0.0 {
+                        linalg::axpy(w, &self.column(j)[b * BLOCK..b * BLOCK + z.len()], z);
+                    }
+                }
+            }
+        });
+    }
+
+    /// g += Xᵀψ.
+    pub fn accumulate(&self, psi: &[f64], g: &mut [f64]) {
+        linalg::vectorised(|| {
+            for (b, psi) in psi.chunks(BLOCK).enumerate() {
+                for (j, g) in g.iter_mut().enumerate() {
+                    *g += linalg::dot(&self.column(j)[b * BLOCK..b * BLOCK + psi.len()], psi);
+                }
+            }
+        });
+    }
+
+    /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
+    pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
+        let m = columns.len();
+        let mut scaled = vec![0.0; m.max(1) * BLOCK];
+        let mut plain = vec![0.0; if m < linalg::SMALL { 0 } else { m * BLOCK }];
+        for (b, h) in h.chunks(BLOCK).enumerate() {
+            let k = h.len();
+            let part = |j: usize| &self.column(j)[b * BLOCK..b * BLOCK + k];
+            if m < linalg::SMALL {
+                linalg::vectorised(|| {
+                    for (p, &i) in columns.iter().enumerate() {
+                        linalg::multiply(h, part(i), &mut scaled[..k]);
+                        for (q, &j) in columns[..=p].iter().enumerate() {
+                            out[p * m + q] += linalg::dot(&scaled[..k], part(j));
+                        }
+                    }
+                });
+            } else {
+                for (p, &i) in columns.iter().enumerate() {
+                    plain[p * k..(p + 1) * k].copy_from_slice(part(i));
+                    linalg::multiply(h, part(i), &mut scaled[p * k..(p + 1) * k]);
+                }
+                linalg::add_lower_product(&plain[..k * m], &scaled[..k * m], k, m, out);
+            }
+        }
     }
 }
 
@@ -76,6 +135,25 @@ impl Csr {
     fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.starts[i]..self.starts[i + 1];
         (&self.indices[range.clone()], &self.values[range])
+    }
+
+    fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
+        let m = columns.len();
+        let mut place = vec![usize::MAX; self.all_cols()];
+        columns.iter().enumerate().for_each(|(k, &j)| place[j] = k);
+        let mut entries: Vec<(usize, f64)> = Vec::new();
+        for (i, &h) in h.iter().enumerate().filter(|(_, h)| **h != 0.0) {
+            let (indices, values) = self.row(i);
+            entries.clear();
+            entries.extend(indices.iter().zip(values).map(|(&j, &v)| (place[j as usize], v)));
+            entries.extend(self.ones.then(|| (place[self.cols], 1.0)));
+            entries.retain(|e| e.0 != usize::MAX);
+            for (a, &(p, v)) in entries.iter().enumerate() {
+                for &(q, w) in &entries[..=a] {
+                    out[p.max(q) * m + p.min(q)] += h * v * w;
+                }
+            }
+        }
     }
 
     fn all_cols(&self) -> usize {
@@ -99,10 +177,10 @@ impl Design {
     fn from_fn(rows: usize, cols: usize, intercept: bool, at: impl Fn(usize, usize) -> f64) -> Result<Self> {
         check_finite(rows, cols, &at)?;
         let mut data = Vec::with_capacity(rows * (cols + usize::from(intercept)));
-        for i in 0..rows {
-            data.extend((0..cols).map(|j| at(i, j)));
-            data.extend(intercept.then_some(1.0));
+        for j in 0..cols {
+            data.extend((0..rows).map(|i| at(i, j)));
         }
+        data.resize(data.len() + if intercept { rows } else { 0 }, 1.0);
         Ok(Design::Dense(Dense { rows, cols: cols + usize::from(intercept), data }))
     }
 
@@ -180,11 +258,7 @@ impl Design {
     /// z = Xθ.
     pub fn predict(&self, theta: &[f64], z: &mut [f64]) {
         match self {
-            Design::Dense(x) => {
-                for (i, z) in z.iter_mut().enumerate() {
-                    *z = linalg::dot(x.row(i), theta);
-                }
-            }
+            Design::Dense(x) => x.predict(theta, z),
             Design::Sparse(x) => {
                 let shift = if x.ones { theta[x.cols] } else { 0.0 };
                 for (i, z) in z.iter_mut().enumerate() {
@@ -197,9 +271,12 @@ impl Design {
 
     /// g += Xᵀψ.
     pub fn accumulate(&self, psi: &[f64], g: &mut [f64]) {
-        for (i, &psi) in psi.iter().enumerate() {
-            if psi != 0.0 {
-                self.add_row(i, psi, g);
+        match self {
+            Design::Dense(x) => x.accumulate(psi, g),
+            Design::Sparse(_) => {
+                for (i, &psi) in psi.iter().enumerate().filter(|(_, psi)| **psi != 0.0) {
+                    self.add_row(i, psi, g);
+                }
             }
         }
     }
@@ -207,7 +284,11 @@ impl Design {
     /// g += factor · x_i.
     pub fn add_row(&self, i: usize, factor: f64, g: &mut [f64]) {
         match self {
-            Design::Dense(x) => linalg::axpy(factor, x.row(i), g),
+            Design::Dense(x) => {
+                for (j, g) in g.iter_mut().enumerate() {
+                    *g += factor * x.column(j)[i];
+                }
+            }
             Design::Sparse(x) => {
                 let (indices, values) = x.row(i);
                 for (&j, v) in indices.iter().zip(values) {
@@ -224,9 +305,8 @@ impl Design {
     pub fn copy_row(&self, i: usize, columns: &[usize], out: &mut [f64]) {
         match self {
             Design::Dense(x) => {
-                let row = x.row(i);
                 for (out, &j) in out.iter_mut().zip(columns) {
-                    *out = row[j];
+                    *out = x.column(j)[i];
                 }
             }
             Design::Sparse(x) => {
@@ -244,29 +324,36 @@ impl Design {
 
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
-        let m = columns.len();
-        let whole = m == self.cols() && columns.iter().enumerate().all(|(k, &j)| k == j);
-        let mut block = linalg::GramBlock::new(m);
-        for (i, &h) in h.iter().enumerate() {
-            if h == 0.0 {
-                continue;
-            }
-            match self {
-                Design::Dense(x) if whole => block.push(x.row(i), h, out),
-                _ => block.push_with(h, out, |row| self.copy_row(i, columns, row)),
-            }
+        match self {
+            Design::Dense(x) => x.gram(h, columns, out),
+            Design::Sparse(x) => x.gram(h, columns, out),
         }
-        block.flush(out);
     }
 
     /// The chosen rows and columns as a dense matrix.
     pub fn select(&self, rows: &[usize], columns: &[usize]) -> Dense {
-        let m = columns.len();
-        let mut data = vec![0.0; rows.len() * m];
-        for (k, &i) in rows.iter().enumerate() {
-            self.copy_row(i, columns, &mut data[k * m..(k + 1) * m]);
+        let (n, m) = (rows.len(), columns.len());
+        let mut data = vec![0.0; n * m];
+        match self {
+            Design::Dense(x) => {
+                for (k, &j) in columns.iter().enumerate() {
+                    let column = x.column(j);
+                    for (out, &i) in data[k * n..(k + 1) * n].iter_mut().zip(rows) {
+                        *out = column[i];
+                    }
+                }
+            }
+            Design::Sparse(_) => {
+                let mut row = vec![0.0; m];
+                for (r, &i) in rows.iter().enumerate() {
+                    self.copy_row(i, columns, &mut row);
+                    for (k, &v) in row.iter().enumerate() {
+                        data[k * n + r] = v;
+                    }
+                }
+            }
         }
-        Dense { rows: rows.len(), cols: m, data }
+        Dense { rows: n, cols: m, data }
     }
 
     /// Root mean square of each column (1 for a column of zeros): the unit in which its coefficient is measured.
@@ -274,10 +361,8 @@ impl Design {
         let mut squares = vec![0.0; self.cols()];
         match self {
             Design::Dense(x) => {
-                for i in 0..x.rows {
-                    for (s, v) in squares.iter_mut().zip(x.row(i)) {
-                        *s += v * v;
-                    }
+                for (j, s) in squares.iter_mut().enumerate() {
+                    *s = linalg::dot(x.column(j), x.column(j));
                 }
             }
             Design::Sparse(x) => {
