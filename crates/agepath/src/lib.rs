@@ -8,8 +8,13 @@ pub mod model;
 pub mod pacing;
 pub mod path;
 pub mod penalty;
+pub mod prepare;
 mod problem;
+pub mod report;
+pub mod select;
+pub mod solver;
 pub mod space;
+pub mod suspects;
 
 pub use error::{Breakdown, Error, Result};
 pub use problem::{Problem, Spec};

@@ -15,6 +15,7 @@ pub use builtin::{BUILTIN, builtin};
 pub use error::{DataError, Notice};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
 pub use read::{Header, ReadOptions, STDIN, read, read_from};
+pub(crate) use scale::median;
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
 pub use split::split;
 pub use table::Table;
