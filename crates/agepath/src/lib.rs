@@ -18,3 +18,8 @@ pub mod suspects;
 
 pub use error::{Breakdown, Error, Result};
 pub use problem::{Problem, Spec};
+
+/// The README's example, compiled and run with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
