@@ -22,20 +22,21 @@ pub fn run(args: &PathArgs) -> Result<()> {
     report::create_dir(&args.output)?;
     say_notices(&prepared, args.talk);
 
+    // The path is on disk before anything is made of it.
     let path = follow(&prepared, path_options, args)?;
-    let choice = holdout
-        .as_ref()
-        .map(|h| choose(&prepared, &path, h))
-        .transpose()?
-        .flatten();
-    let ordinary = holdout
-        .as_ref()
-        .map(|h| ordinary_score(&prepared, h))
-        .transpose()?
-        .flatten();
+    let mut files = report::write_path(&args.output, &prepared, &path)?;
 
+    let (choice, ordinary) = match &holdout {
+        Some(h) => (choose(&prepared, &path, h)?, ordinary_score(&prepared, h)?),
+        None => (None, None),
+    };
     let summary = Summary::new(&prepared, &path, choice.as_ref(), ordinary);
-    let files = report::write_run(&args.output, &prepared, &path, choice.as_ref(), &summary)?;
+    files.extend(report::write_choice(
+        &args.output,
+        &prepared,
+        choice.as_ref(),
+        &summary,
+    )?);
     say_summary(&summary, &path, args, &files)
 }
 
@@ -79,9 +80,13 @@ fn choose(prepared: &Prepared, path: &Path, holdout: &Holdout) -> Result<Option<
     }))
 }
 
-/// What the same rows make of the fit that trusts every training row.
+/// What the same rows make of the fit that trusts every training row, where there is one.
 fn ordinary_score(prepared: &Prepared, holdout: &Holdout) -> Result<Option<f64>> {
-    Ok(holdout.score(&solver::fit(&prepared.problem, None)?.theta))
+    match solver::fit(&prepared.problem, None) {
+        Ok(fit) => Ok(holdout.score(&fit.theta)),
+        Err(agepath::Error::NoSolution { .. }) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
 }
 
 fn say_notices(prepared: &Prepared, talk: Talk) {

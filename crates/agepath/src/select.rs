@@ -303,4 +303,34 @@ mod tests {
         assert!((ages[1] - 1.0).abs() < 1e-12);
         assert_eq!(log_spaced((1.0, 1.0), 3).count(), 0);
     }
+
+    #[test]
+    fn the_best_candidate_is_chosen_and_beats_the_ordinary_fit_on_noisy_data() {
+        use crate::dataset::{ReadOptions, builtin};
+        use crate::path::{PathOptions, age_path};
+        use crate::prepare::{PrepareOptions, prepare};
+        use std::ops::ControlFlow;
+
+        let table = builtin("diabetes", &ReadOptions::default()).unwrap();
+        let options = PrepareOptions {
+            noise: Some("outliers:0.3".parse().unwrap()),
+            ..PrepareOptions::default()
+        };
+        let prepared = prepare(&table, &options).unwrap();
+        let problem = &prepared.problem;
+        let options = PathOptions {
+            ages: (1.0, 20.0),
+            ..PathOptions::default()
+        };
+        let path = age_path(problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+        let metric = Metric::choose(None, TargetKind::Real).unwrap();
+        let rows = prepared.validation.as_ref().unwrap();
+        let holdout = Holdout::new(problem, rows, &prepared.scaling, metric).unwrap();
+        let chosen = choose(problem, &path, &holdout).unwrap().unwrap();
+        assert!(chosen.curve.is_sorted_by(|a, b| a.age <= b.age));
+        assert!(chosen.curve.iter().all(|c| c.score >= chosen.score));
+        assert!(chosen.age >= 1.0 && chosen.age <= 20.0);
+        let ordinary = crate::solver::fit(problem, None).unwrap();
+        assert!(chosen.score < holdout.score(&ordinary.theta).unwrap());
+    }
 }

@@ -53,33 +53,30 @@ pub fn create_dir(dir: &Path) -> Result<()> {
     Ok(fs::create_dir_all(dir).map_err(|e| write_error(dir, &e))?)
 }
 
-/// Writes every file of a run to `dir` and returns their names. Files that an earlier run left there and this one has no
-/// content for are removed.
-pub fn write_run(
+/// Writes the path and its training rows to `dir`, and returns the names of the files.
+pub fn write_path(dir: &Path, prepared: &Prepared, path: &AgePath) -> Result<Vec<&'static str>> {
+    write_json(&dir.join(PATH_FILE), &PathFile::new(prepared, path))?;
+    write_train(&dir.join(TRAIN_FILE), &prepared.train)?;
+    Ok(vec![PATH_FILE, TRAIN_FILE])
+}
+
+/// Writes what follows from the chosen age and the summary to `dir`, and returns the names of the files. Without a
+/// chosen age, what an earlier run left of one is removed.
+pub fn write_choice(
     dir: &Path,
     prepared: &Prepared,
-    path: &AgePath,
     choice: Option<&Choice>,
     summary: &Summary,
 ) -> Result<Vec<&'static str>> {
-    create_dir(dir)?;
-    let mut written = vec![PATH_FILE, TRAIN_FILE, SUMMARY_FILE];
-    write_json(&dir.join(PATH_FILE), &PathFile::new(prepared, path))?;
-    write_train(&dir.join(TRAIN_FILE), &prepared.train)?;
     write_json(&dir.join(SUMMARY_FILE), summary)?;
-    match choice {
-        Some(choice) => {
-            write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
-            write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, choice))?;
-            written.extend([SUSPECTS_FILE, MODEL_FILE]);
-        }
-        None => {
-            for name in [SUSPECTS_FILE, MODEL_FILE] {
-                remove_if_there(&dir.join(name))?;
-            }
-        }
-    }
-    Ok(written)
+    let Some(choice) = choice else {
+        remove_if_there(&dir.join(SUSPECTS_FILE))?;
+        remove_if_there(&dir.join(MODEL_FILE))?;
+        return Ok(vec![SUMMARY_FILE]);
+    };
+    write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
+    write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, choice))?;
+    Ok(vec![SUMMARY_FILE, SUSPECTS_FILE, MODEL_FILE])
 }
 
 /// Writes `value` as JSON.

@@ -9,7 +9,7 @@ use crate::prepare::build;
 use crate::problem::Problem;
 use std::path::Path;
 
-/// A run that was written by [`write_run`](super::write_run).
+/// A run that was written by [`write_path`](super::write_path).
 #[derive(Debug)]
 pub struct Restored {
     /// What was solved.
@@ -69,7 +69,7 @@ fn with_classes(table: &Table, classes: Option<[String; 2]>) -> Result<Dataset> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{write_json, write_train};
+    use super::super::write_path;
     use super::*;
     use crate::dataset::builtin;
     use crate::path::{Certificate, Direction, End, Work};
@@ -113,9 +113,7 @@ mod tests {
             let folder = format!("agepath-restore-{name}-{}", std::process::id());
             let dir = std::env::temp_dir().join(folder);
             std::fs::create_dir_all(&dir).unwrap();
-            let file = PathFile::new(&prepared, &empty_path());
-            write_json(&dir.join(PATH_FILE), &file).unwrap();
-            write_train(&dir.join(TRAIN_FILE), &prepared.train).unwrap();
+            write_path(&dir, &prepared, &empty_path()).unwrap();
             let restored = restore(&dir).unwrap();
             std::fs::remove_dir_all(&dir).unwrap();
             assert_eq!(bits(&restored.problem), bits(&prepared.problem), "{name}");
