@@ -224,7 +224,7 @@ impl std::fmt::Display for Notice {
             ),
             Notice::TargetScaleFallback { column, scale } => write!(
                 f,
-                "more than half of the values of \"{column}\" are equal (median absolute deviation 0): \
+                "at least half of the values of \"{column}\" are equal (median absolute deviation 0): \
                  the target is scaled by mean and standard deviation ({scale}) instead"
             ),
             Notice::ConstantColumns { columns } => {

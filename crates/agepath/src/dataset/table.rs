@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the target looks like: classes if it has at most two different values or no numbers at all, else numbers.
+    /// What the target looks like: classes if it has exactly two different values or no numbers at all, else numbers.
     pub fn guess(&self) -> TargetKind {
         let numeric = self.labels.iter().any(|l| l.parse::<f64>().is_ok());
         let distinct = self.distinct().len();

@@ -195,9 +195,11 @@ impl PathFile {
             file: file.into(),
             message,
         };
+        self.check_sizes().map_err(wrong)?;
         let zones = self.problem.pacing.build()?.zones();
         let events = self.events.iter().map(|e| {
             e.event(zones)
+                .filter(|event| self.is_inside(event))
                 .ok_or_else(|| wrong(format!("the event at age {} is not understood", e.age)))
         });
         Ok(Path {
@@ -211,6 +213,33 @@ impl PathFile {
                 .end()
                 .ok_or_else(|| wrong(format!("its end \"{}\" is not understood", self.end)))?,
         })
+    }
+
+    /// Every vector has an entry per feature; a file edited by hand may not.
+    fn check_sizes(&self) -> Result<(), String> {
+        let d = self.problem.d;
+        let differs = |what: &str, found: usize| match found == d {
+            true => Ok(()),
+            false => Err(format!("{found} {what} for {d} features")),
+        };
+        differs("names", self.problem.features.len())?;
+        for units in [&self.problem.x_mean, &self.problem.x_scale]
+            .into_iter()
+            .flatten()
+        {
+            differs("column units", units.len())?;
+        }
+        self.knots
+            .iter()
+            .try_for_each(|knot| differs("coefficients", knot.coef.len()))
+    }
+
+    fn is_inside(&self, event: &Event) -> bool {
+        match event.cause {
+            Cause::Sample { index, .. } => index < self.problem.n,
+            Cause::Feature { index, .. } => index < self.problem.d,
+            Cause::Fold => true,
+        }
     }
 
     fn end(&self) -> Option<End> {
@@ -297,7 +326,7 @@ mod tests {
             direction: Direction::Down,
             knots: vec![Knot {
                 age: 0.1,
-                coef: vec![1.0 / 3.0, -0.0],
+                coef: [vec![1.0 / 3.0, -0.0], vec![2.5; 8]].concat(),
                 intercept: 1e-300,
             }],
             events: vec![
@@ -375,6 +404,24 @@ mod tests {
         for text in ["", "{}", "[1, 2]", "not json"] {
             let error = PathFile::parse(text.as_bytes(), "x/path.json").unwrap_err();
             assert!(matches!(error, DataError::NotPath { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn edited_files_are_refused_instead_of_trusted() {
+        let table = builtin("diabetes", &ReadOptions::default()).unwrap();
+        let prepared = prepare(&table, &PrepareOptions::default()).unwrap();
+        let good = PathFile::new(&prepared, &path(End::Complete));
+        assert!(good.path("path.json").is_ok());
+        let mut short = good.clone();
+        short.knots[0].coef.pop();
+        let mut far = good.clone();
+        far.events[0].index = Some(1_000_000);
+        let mut odd = good.clone();
+        odd.end = "tired".into();
+        for (bad, word) in [(short, "9 coefficients"), (far, "event"), (odd, "tired")] {
+            let message = bad.path("path.json").unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
         }
     }
 }
