@@ -49,6 +49,7 @@ fn holdout(prepared: &Prepared, metric: Option<&str>) -> Result<Option<Holdout>>
 }
 
 fn follow(prepared: &Prepared, mut options: PathOptions, args: &PathArgs) -> Result<Path> {
+    let watcher = Watcher::new(args.talk.quiet)?;
     if args.ages.is_none() {
         options.ages = default_ages(&prepared.problem)?;
         if !args.talk.quiet {
@@ -58,7 +59,6 @@ fn follow(prepared: &Prepared, mut options: PathOptions, args: &PathArgs) -> Res
             ));
         }
     }
-    let watcher = Watcher::new(args.talk.quiet)?;
     let path = age_path(&prepared.problem, &options, &mut |progress| {
         watcher.see(progress)
     });

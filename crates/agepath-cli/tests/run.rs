@@ -5,9 +5,9 @@ mod common;
 use common::{agepath, command};
 use serde_json::Value;
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -297,4 +297,32 @@ fn a_reader_that_goes_away_is_no_error() {
         (child.wait().unwrap().code(), stderr.as_str()),
         (Some(0), "")
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_path_is_written_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    // The largest embedded set: its path takes much longer than a signal.
+    let mut child = command(dir.path(), &["path", "builtin:digits", "-o", "out"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("ages ") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "ended too early");
+    }
+    let signal = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(signal.unwrap().success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
+    let path = json(&dir.path().join("out/path.json"));
+    assert_eq!(path["end"], "interrupted");
+    assert!(dir.path().join("out/summary.json").exists());
 }
