@@ -1,3 +1,53 @@
-//! The `agepath` command.
+//! The `agepath` command: options, work, output.
 
-fn main() {}
+mod args;
+mod at;
+mod demo;
+mod output;
+mod path;
+mod progress;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Exact solution paths of self-paced learning.
+#[derive(Parser)]
+#[command(name = "agepath", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compute the age-path of a data set, choose an age, rank suspects, write everything to a directory
+    Path(Box<args::PathArgs>),
+    /// Print the exact solution at any age of a computed path, as JSON lines
+    At(at::AtArgs),
+    /// Do the whole job on embedded data with corrupted rows; writes ./agepath-demo/
+    Demo(demo::DemoArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Path(args) => path::run(&args),
+        Command::At(args) => at::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::note(&format!("error: {error:#}"));
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+/// 2 when what was typed is wrong, 1 when it could not be done.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    use agepath::Error::{Option, UnknownName};
+    match error.downcast_ref() {
+        Some(Option { .. } | UnknownName { .. }) => 2,
+        _ => 1,
+    }
+}

@@ -1,6 +1,7 @@
 //! Model names: presets over loss, penalty and sample scale.
 
 use crate::error::{Error, Result};
+use crate::loss::{self, TargetKind};
 use crate::penalty::Penalty;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,16 @@ pub const REGISTRY: &[Model] = &[
 ];
 
 impl Model {
+    /// The model for a target when none is named: the first in the registry whose loss takes such targets.
+    pub fn default_for(kind: TargetKind) -> &'static Model {
+        let fits = |model: &&Model| {
+            let entry = loss::REGISTRY.iter().find(|e| e.name == model.loss);
+            entry.is_some_and(|e| (e.build)(Strength::default().c).target() == kind)
+        };
+        // Both kinds of target have a model in the registry: a test asks for each.
+        REGISTRY.iter().find(fits).unwrap_or(&REGISTRY[0])
+    }
+
     /// By registry name.
     pub fn by_name(name: &str) -> Result<&'static Model> {
         REGISTRY.iter().find(|m| m.name == name).ok_or_else(|| Error::UnknownName {
@@ -93,5 +104,16 @@ impl Model {
             name: name.into(),
             choices: REGISTRY.iter().map(|m| m.name).collect::<Vec<_>>().join(", "),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_target_has_its_default() {
+        assert_eq!(Model::default_for(TargetKind::Real).name, "lasso");
+        assert_eq!(Model::default_for(TargetKind::Sign).name, "logistic");
     }
 }

@@ -1,13 +1,202 @@
-//! Data sets.
+//! Data sets: read, checked, split, corrupted on purpose, scaled.
+//!
+//! [`read()`] or [`builtin()`] gives a [`Table`] (numbers, and the target still as text); a [`Table`] becomes a [`Dataset`]
+//! once it is known whether the target is a number or a class.
 
-/// What is wrong with a data set.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DataError {
-    /// Too few rows.
-    #[error("{rows} rows; at least 2 are needed")]
-    TooFewRows {
-        /// How many there are.
-        rows: usize,
-    },
+mod builtin;
+mod error;
+mod noise;
+mod read;
+mod scale;
+mod split;
+mod table;
+
+pub use builtin::{BUILTIN, builtin};
+pub use error::{DataError, Notice};
+pub use noise::{Injected, NOISES, Noise, NoiseKind};
+pub use read::{Header, ReadOptions, STDIN, read, read_from};
+pub(crate) use scale::median;
+pub use scale::{Scaling, TARGET_SCALES, TargetScale};
+pub use split::split;
+pub use table::Table;
+
+use crate::error::{Error, Result};
+use crate::loss::TargetKind;
+
+/// Fewer rows than this cannot be learned from.
+pub const MIN_ROWS: usize = 2;
+
+/// Rows with a target, all numbers finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    name: String,
+    features: Vec<String>,
+    target_name: String,
+    /// Row-major.
+    x: Vec<f64>,
+    y: Vec<f64>,
+    classes: Option<[String; 2]>,
+    rows: Vec<usize>,
+}
+
+impl Dataset {
+    /// From numbers: `x` row-major, one row per target value; with `classes`, the targets are −1 and +1.
+    pub fn new(
+        features: Vec<String>,
+        target_name: String,
+        x: Vec<f64>,
+        y: Vec<f64>,
+        classes: Option<[String; 2]>,
+    ) -> Result<Dataset> {
+        let (n, d) = (y.len(), features.len());
+        if x.len() != n * d {
+            return Err(Error::Shape { what: "values in X", expected: n * d, found: x.len() });
+        }
+        if n < MIN_ROWS {
+            return Err(Error::Shape { what: "rows", expected: MIN_ROWS, found: n });
+        }
+        if let Some(k) = x.iter().position(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { row: k / d, column: k % d, value: x[k] });
+        }
+        let wrong = |v: &f64| !v.is_finite() || (classes.is_some() && v.abs() != 1.0);
+        if let Some(row) = y.iter().position(wrong) {
+            return Err(Error::NotFinite { row, column: d, value: y[row] });
+        }
+        let rows = (0..n).collect();
+        Ok(Dataset { name: "data".into(), features, target_name, x, y, classes, rows })
+    }
+
+    /// Where the rows came from, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Names of the features.
+    pub fn features(&self) -> &[String] {
+        &self.features
+    }
+
+    /// Name of the target.
+    pub fn target_name(&self) -> &str {
+        &self.target_name
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.y.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.y.is_empty()
+    }
+
+    /// The features of all rows, row-major.
+    pub fn x(&self) -> &[f64] {
+        &self.x
+    }
+
+    /// The features of row `i`.
+    pub fn row(&self, i: usize) -> &[f64] {
+        let d = self.features.len();
+        &self.x[i * d..(i + 1) * d]
+    }
+
+    /// The targets: numbers, or −1 and +1 for the two classes.
+    pub fn y(&self) -> &[f64] {
+        &self.y
+    }
+
+    /// The class names in the order −1, +1; none for a numeric target.
+    pub fn classes(&self) -> Option<&[String; 2]> {
+        self.classes.as_ref()
+    }
+
+    /// Row numbers in the file the rows came from, counted from 0.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// Number or class.
+    pub fn kind(&self) -> TargetKind {
+        match self.classes {
+            Some(_) => TargetKind::Sign,
+            None => TargetKind::Real,
+        }
+    }
+
+    /// A target or prediction in the user's words: the number itself, or the name of the class.
+    pub fn label(&self, y: f64) -> String {
+        match &self.classes {
+            Some([minus, plus]) => (if y > 0.0 { plus } else { minus }).clone(),
+            None => format_number(y),
+        }
+    }
+
+    /// The chosen rows, in the order given.
+    pub fn subset(&self, chosen: &[usize]) -> Dataset {
+        Dataset {
+            x: chosen.iter().flat_map(|&i| self.row(i)).copied().collect(),
+            y: chosen.iter().map(|&i| self.y[i]).collect(),
+            rows: chosen.iter().map(|&i| self.rows[i]).collect(),
+            name: self.name.clone(),
+            features: self.features.clone(),
+            target_name: self.target_name.clone(),
+            classes: self.classes.clone(),
+        }
+    }
+
+    /// Refuses a target that does not vary: there is nothing to learn.
+    pub fn check_target(&self) -> std::result::Result<(), DataError> {
+        let first = self.y.first().copied().unwrap_or_default();
+        if self.y.iter().any(|&y| y != first) {
+            return Ok(());
+        }
+        let (file, column, value) = (self.name.clone(), self.target_name.clone(), self.label(first));
+        Err(match self.classes {
+            Some(_) => DataError::NotTwoClasses { file, column, count: 1, classes: value },
+            None => DataError::ConstantTarget { file, column, value },
+        })
+    }
+
+    /// Replaces the row numbers, when the rows were written out and read back.
+    pub(crate) fn with_rows(mut self, rows: Vec<usize>) -> Result<Dataset> {
+        if rows.len() != self.len() {
+            return Err(Error::Shape { what: "row numbers", expected: self.len(), found: rows.len() });
+        }
+        self.rows = rows;
+        Ok(self)
+    }
+}
+
+/// The shortest text that reads back as the same number.
+pub fn format_number(v: f64) -> String {
+    // Plain notation where it is short, else an exponent; both round-trip in Rust.
+    if v == 0.0 || (1e-5..1e16).contains(&v.abs()) || !v.is_finite() { format!("{v}") } else { format!("{v:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_text() {
+        for v in [0.1, 1e300, -3.5e-310, 123456789.25, 1.0 / 3.0, 0.0, -0.0, f64::MIN_POSITIVE] {
+            assert_eq!(format_number(v).parse::<f64>().unwrap().to_bits(), v.to_bits());
+        }
+    }
+
+    #[test]
+    fn a_bad_number_is_located() {
+        let names = vec!["a".into(), "b".into()];
+        let error = Dataset::new(names, "y".into(), vec![1.0, 2.0, 3.0, f64::NAN], vec![0.0, 1.0], None);
+        assert!(matches!(error, Err(Error::NotFinite { row: 1, column: 1, .. })));
+    }
+
+    #[test]
+    fn subsets_keep_the_row_numbers() {
+        let set = Dataset::new(vec!["a".into()], "y".into(), vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0], None).unwrap();
+        let part = set.subset(&[2, 0]).subset(&[0]);
+        assert_eq!((part.x(), part.y(), part.rows()), (&[3.0][..], &[6.0][..], &[2][..]));
+    }
 }

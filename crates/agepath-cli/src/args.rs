@@ -1,0 +1,206 @@
+//! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
+
+use agepath::dataset::{self, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::model::{self, Strength};
+use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::path::{Direction, PathOptions, Start};
+use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
+use agepath::select::METRICS;
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as NameError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a data set that comes with the program is called: this and its name.
+const BUILTIN_PREFIX: &str = "builtin:";
+
+/// Options of `agepath path`.
+#[derive(Args)]
+pub struct PathArgs {
+    /// CSV or TSV file, also gzipped; `-` is standard input, `builtin:NAME` a data set that comes with the program
+    pub data: PathBuf,
+    /// Directory to write to
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Target column [default: the last one]
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
+    /// Model [default: by the target: numbers lasso, two classes logistic]
+    #[arg(long, value_parser = models())]
+    model: Option<String>,
+    /// Penalty strength of the regressions
+    #[arg(long, default_value_t = Strength::default().alpha, allow_negative_numbers = true)]
+    alpha: f64,
+    /// Share of L1 in the elastic net
+    #[arg(long, default_value_t = Strength::default().l1_ratio, allow_negative_numbers = true)]
+    l1_ratio: f64,
+    /// Loss factor of the classifiers
+    #[arg(long, default_value_t = Strength::default().c, allow_negative_numbers = true)]
+    c: f64,
+    /// Pacing
+    #[arg(long, default_value = DEFAULT_PACING, value_parser = pacings())]
+    pacing: String,
+    /// Gamma of the mixture pacing
+    #[arg(long, default_value_t = PacingParameters::default().gamma, allow_negative_numbers = true)]
+    pacing_gamma: f64,
+    /// a of the LOG pacing
+    #[arg(long, default_value_t = PacingParameters::default().a, allow_negative_numbers = true)]
+    pacing_a: f64,
+    /// Age interval [default: from the data, printed]
+    #[arg(long, value_name = "LO:HI", value_parser = parse_ages, allow_hyphen_values = true)]
+    pub ages: Option<(f64, f64)>,
+    /// `down` from the convex problem at infinite age, or `up` from LO [default: down]
+    #[arg(long, value_parser = by_name::<Direction>)]
+    direction: Option<Direction>,
+    /// Where ACS starts when the direction is up: `full`, `zero` or `random` [default: full]
+    #[arg(long, value_parser = by_name::<Start>)]
+    start: Option<Start>,
+    /// Seed of split, noise, random start and of the ages that are checked
+    #[arg(long, default_value_t = PathOptions::default().seed)]
+    seed: u64,
+    /// Leave the columns as they are
+    #[arg(long)]
+    no_standardize: bool,
+    /// Fit no intercept (standardised columns are centred all the same)
+    #[arg(long)]
+    no_intercept: bool,
+    /// How a numeric target is scaled
+    #[arg(long, default_value = TARGET_SCALES[0].0, value_parser = target_scales())]
+    target_scale: String,
+    /// Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none
+    #[arg(long, value_name = "FRACTION|FILE|0", default_value_t = VALIDATION_FRACTION.to_string(), allow_hyphen_values = true)]
+    validation: String,
+    /// What the age is chosen by [default: mae for numbers, accuracy for classes]
+    #[arg(long, value_parser = metrics())]
+    pub metric: Option<String>,
+    #[arg(long, value_name = "KIND:RATE", help = noise_help())]
+    noise: Option<Noise>,
+    /// Stop after this many critical points
+    #[arg(long, value_name = "N")]
+    max_events: Option<usize>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_hyphen_values = true)]
+    time_limit: Option<Duration>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+/// How much is said, and where.
+#[derive(Args, Clone, Copy)]
+pub struct Talk {
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print summary.json on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Say more
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl PathArgs {
+    /// How the data is read.
+    pub fn table(&self) -> Result<dataset::Table> {
+        self.read(&self.data)
+    }
+
+    fn read(&self, source: &Path) -> Result<dataset::Table> {
+        let options = ReadOptions { target: self.target.clone(), ..ReadOptions::default() };
+        let builtin = source.to_str().and_then(|s| s.strip_prefix(BUILTIN_PREFIX));
+        Ok(match builtin {
+            Some(name) => dataset::builtin(name, &options)?,
+            None => dataset::read(source, &options)?,
+        })
+    }
+
+    /// What is made of the data.
+    pub fn prepare(&self) -> Result<PrepareOptions> {
+        let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
+        let options = PrepareOptions {
+            model: self.model.clone(),
+            strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, c: self.c },
+            pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
+            intercept: !self.no_intercept,
+            standardize: !self.no_standardize,
+            target_scale: TargetScale::by_name(&self.target_scale)?,
+            validation: self.validation()?,
+            noise: self.noise,
+            seed: self.seed,
+        };
+        options.validate()?;
+        Ok(options)
+    }
+
+    fn validation(&self) -> Result<Validation> {
+        Ok(match self.validation.parse::<f64>() {
+            Ok(0.0) => Validation::None,
+            Ok(fraction) => Validation::Fraction(fraction),
+            Err(_) => Validation::Rows(self.read(Path::new(&self.validation))?),
+        })
+    }
+
+    /// What the tracker is asked for; the ages are checked if they were given.
+    pub fn path(&self) -> Result<PathOptions> {
+        let default = PathOptions::default();
+        let options = PathOptions {
+            ages: self.ages.unwrap_or(default.ages),
+            direction: self.direction.unwrap_or(default.direction),
+            start: self.start.unwrap_or(default.start),
+            seed: self.seed,
+            max_events: self.max_events,
+            time_limit: self.time_limit,
+            ..default
+        };
+        options.validate()?;
+        Ok(options)
+    }
+}
+
+fn choices<'a>(list: impl Iterator<Item = (&'static str, &'a str)>) -> PossibleValuesParser {
+    list.map(|(name, summary)| PossibleValue::new(name).help(summary.to_owned())).collect::<Vec<_>>().into()
+}
+
+fn models() -> PossibleValuesParser {
+    choices(model::REGISTRY.iter().map(|m| (m.name, m.summary)))
+}
+
+fn pacings() -> PossibleValuesParser {
+    choices(pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))
+}
+
+fn target_scales() -> PossibleValuesParser {
+    choices(TARGET_SCALES.iter().map(|(name, _, summary)| (*name, *summary)))
+}
+
+fn metrics() -> PossibleValuesParser {
+    choices(METRICS.iter().map(|m| (m.name, m.summary)))
+}
+
+fn noise_help() -> String {
+    let kinds = dataset::NOISES.iter();
+    let kinds: Vec<String> = kinds.map(|(name, _, summary)| format!("{name} ({summary})")).collect();
+    format!("Corrupt this share of the training rows first, for studies: {}", kinds.join("; "))
+}
+
+/// A choice that the library reads from its files under the same name.
+fn by_name<T: DeserializeOwned>(text: &str) -> Result<T, NameError> {
+    T::deserialize(text.into_deserializer())
+}
+
+fn parse_ages(text: &str) -> Result<(f64, f64), String> {
+    let wrong = || "expected LO:HI, two numbers".to_owned();
+    let (low, high) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |s: &str| s.trim().parse::<f64>().map_err(|_| wrong());
+    Ok((number(low)?, number(high)?))
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|e| e.to_string())?;
+    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
+}

@@ -1,0 +1,204 @@
+//! Whole runs of the command.
+
+mod common;
+
+use common::{agepath, command};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+const ALL: [&str; 5] = ["model.json", "path.json", "summary.json", "suspects.csv", "train.csv.gz"];
+
+#[test]
+fn the_demonstration_finds_bad_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = agepath(dir.path(), &["demo"], b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("corrupted rows are among"), "{}", ran.stdout);
+    let out = dir.path().join("agepath-demo");
+    assert_eq!(files(&out), ALL);
+    let summary = json(&out.join("summary.json"));
+    let chosen = &summary["chosen"];
+    assert!(chosen["score"].as_f64() < chosen["ordinary_score"].as_f64(), "{summary}");
+    let noise = &summary["noise"];
+    assert!(noise["found"].as_u64().unwrap() * 2 > noise["rows"].as_u64().unwrap(), "{summary}");
+    let suspects = fs::read_to_string(out.join("suspects.csv")).unwrap();
+    let header = suspects.lines().next().unwrap();
+    assert_eq!(header, "row,score,entry_age,weight,loss,target,prediction");
+    assert_eq!(suspects.lines().count(), 1 + summary["rows"].as_u64().unwrap() as usize);
+}
+
+#[test]
+fn json_is_the_summary_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = agepath(dir.path(), &["path", "builtin:diabetes", "-o", "out", "--json"], b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(printed, json(&dir.path().join("out/summary.json")));
+    assert!(ran.stderr.contains("ages "), "{}", ran.stderr);
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["path", "builtin:diabetes", "-o", "out", "--quiet"];
+    let ran = agepath(dir.path(), &arguments, b"");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+#[test]
+fn two_classes_with_names_from_standard_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = (0..60).map(|i| {
+        let x = f64::from(i % 20) - 9.5;
+        let label = if x + f64::from(i % 3) > 1.0 { "yes" } else { "no" };
+        format!("{x}\t{}\t{label}\n", i % 7)
+    });
+    let text = "x\tz\tbought\n".to_owned() + &rows.collect::<String>();
+    let ran = agepath(dir.path(), &["path", "-", "-o", "out"], text.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let path = json(&dir.path().join("out/path.json"));
+    assert_eq!(path["problem"]["model"], "logistic");
+    assert_eq!(path["problem"]["classes"], serde_json::json!(["no", "yes"]));
+    assert_eq!(path["problem"]["c"], 1.0);
+    let suspects = fs::read_to_string(dir.path().join("out/suspects.csv")).unwrap();
+    let worst = suspects.lines().nth(1).unwrap();
+    assert!(worst.ends_with("yes") || worst.ends_with("no"), "{worst}");
+}
+
+#[test]
+fn any_age_can_be_asked_for_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["path", "builtin:diabetes", "--noise", "outliers:0.2", "-o", "out", "--ages", "0.5:9", "--quiet"];
+    assert_eq!(agepath(dir.path(), &arguments, b"").code, 0);
+    let path = json(&dir.path().join("out/path.json"));
+    let ran = agepath(dir.path(), &["at", "out", "--age", "0.5", "--age", "2.25"], b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let lines: Vec<Value> = ran.stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    let n = path["problem"]["n"].as_u64().unwrap() as usize;
+    for (line, age) in lines.iter().zip([0.5, 2.25]) {
+        assert_eq!(line["age"], age);
+        assert!(line["kkt"].as_f64().unwrap() < 1e-9, "{}", line["kkt"]);
+        assert_eq!(line["coef"].as_array().unwrap().len(), 10);
+        for key in ["weights", "zones", "losses"] {
+            assert_eq!(line[key].as_array().unwrap().len(), n, "{key}");
+        }
+    }
+    let end = path["knots"].as_array().unwrap().last().unwrap();
+    assert_eq!(end["age"], 0.5);
+    for (a, b) in end["coef"].as_array().unwrap().iter().zip(lines[0]["coef"].as_array().unwrap()) {
+        let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+    }
+}
+
+#[test]
+fn model_json_predicts_in_the_users_units() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = "a,b,y\n".to_owned();
+    for i in 0..80 {
+        let (a, b) = (f64::from(i % 9) * 10.0, f64::from(i % 11) / 7.0);
+        // Two rows in ten are wrong by far.
+        let wrong = if i % 10 < 2 { 5000.0 } else { 0.0 };
+        text += &format!("{a},{b},{}\n", 1000.0 + 3.0 * a - 20.0 * b + wrong + f64::from(i % 3));
+    }
+    let arguments = ["path", "-", "-o", "out", "--alpha", "0.00001", "--metric", "median-ae"];
+    let ran = agepath(dir.path(), &arguments, text.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let model = json(&dir.path().join("out/model.json"));
+    let coef = |j: usize| model["coef"][j].as_f64().unwrap();
+    assert!((coef(0) - 3.0).abs() < 0.1 && (coef(1) + 20.0).abs() < 2.0, "{model}");
+    assert!((model["intercept"].as_f64().unwrap() - 1000.0).abs() < 10.0, "{model}");
+}
+
+#[test]
+fn without_validation_no_age_is_chosen_and_old_files_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = ["path", "builtin:diabetes", "-o", "out"];
+    assert_eq!(agepath(dir.path(), &base, b"").code, 0);
+    assert_eq!(files(&dir.path().join("out")), ALL);
+    let ran = agepath(dir.path(), &[&base[..], &["--validation", "0"]].concat(), b"");
+    assert!(ran.stdout.contains("none chosen"), "{ran:?}");
+    assert_eq!(files(&dir.path().join("out")), ["path.json", "summary.json", "train.csv.gz"]);
+    let path = json(&dir.path().join("out/path.json"));
+    assert_eq!(path["problem"]["n"], 442);
+}
+
+#[test]
+fn a_file_can_validate() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = |from: i32, to: i32| {
+        let row = |i: i32| format!("{},{},{}\n", i % 7, i % 5, 2 * (i % 7) - i % 5 + i % 2);
+        "a,b,y\n".to_owned() + &(from..to).map(row).collect::<String>()
+    };
+    fs::write(dir.path().join("train.csv"), rows(0, 60)).unwrap();
+    fs::write(dir.path().join("held.csv"), rows(60, 80)).unwrap();
+    let arguments = ["path", "train.csv", "--validation", "held.csv", "-o", "out", "--json"];
+    let ran = agepath(dir.path(), &arguments, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let summary: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&summary["rows"], &summary["validation_rows"]), (&60.into(), &20.into()));
+}
+
+#[test]
+fn a_budget_gives_the_path_so_far() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["path", "builtin:diabetes", "-o", "out", "--max-events", "5", "--json"];
+    let ran = agepath(dir.path(), &arguments, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(json(&dir.path().join("out/path.json"))["end"], "event limit");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(agepath(dir.path(), &["path", "builtin:diabetes", "-o", "out", "--ages", "1:5"], b"").code, 0);
+    let mut arguments = vec!["at", "out"];
+    // Much more than a pipe holds.
+    arguments.extend(["--age", "2"].repeat(40));
+    let mut child = command(dir.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_path_is_written_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    // The largest embedded set: its path takes much longer than a signal.
+    let mut child = command(dir.path(), &["path", "builtin:digits", "-o", "out"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("ages ") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "ended too early");
+    }
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signal.unwrap().success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
+    let path = json(&dir.path().join("out/path.json"));
+    assert_eq!(path["end"], "interrupted");
+    assert!(dir.path().join("out/summary.json").exists());
+}

@@ -1,0 +1,227 @@
+//! What can be wrong with data and files. Every message says where it is and what to do about it.
+
+/// What is wrong with a data set or a file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// A file could not be read or written.
+    #[error("cannot {action} {file}: {message}")]
+    File {
+        /// "read" or "write".
+        action: &'static str,
+        /// The file.
+        file: String,
+        /// The kind of failure.
+        kind: std::io::ErrorKind,
+        /// What the system says.
+        message: String,
+    },
+    /// A compressed file is damaged.
+    #[error("{file}: the gzip data is damaged or cut off ({message}); copy or download the file again")]
+    Compression {
+        /// The file.
+        file: String,
+        /// What the decoder says.
+        message: String,
+    },
+    /// There is nothing in the file.
+    #[error("{file}: the file is empty; expected a header line and rows of numbers")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// There are not enough columns for a feature and a target.
+    #[error(
+        "{file}: only one column, \"{column}\"; expected at least one feature and a target, separated by comma, tab or semicolon"
+    )]
+    OneColumn {
+        /// The file.
+        file: String,
+        /// The only column.
+        column: String,
+    },
+    /// Two columns have the same name.
+    #[error("{file}, line 1: two columns are called \"{column}\"; rename one of them")]
+    DuplicateColumn {
+        /// The file.
+        file: String,
+        /// The name.
+        column: String,
+    },
+    /// A column that should be there is not.
+    #[error("{file}: no column is called \"{column}\"; the columns are: {columns}")]
+    NoColumn {
+        /// The file.
+        file: String,
+        /// The name asked for.
+        column: String,
+        /// The names that exist, separated by commas.
+        columns: String,
+    },
+    /// A line has more or fewer fields than the first.
+    #[error(
+        "{file}, line {line}: {found} fields, but the first line has {expected}; add or remove fields on this line"
+    )]
+    Ragged {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// Fields on the first line.
+        expected: usize,
+        /// Fields on this line.
+        found: usize,
+    },
+    /// A line is not text.
+    #[error("{file}, line {line}: {message}; save the file as UTF-8 text")]
+    NotText {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What the reader says.
+        message: String,
+    },
+    /// A value is missing.
+    #[error(
+        "{file}, line {line}, column \"{column}\": missing value \"{value}\"; fill it in, or remove the row or the column"
+    )]
+    Missing {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// A value is not a number.
+    #[error(
+        "{file}, line {line}, column \"{column}\": \"{value}\" is not a number; encode it as numbers or remove the column"
+    )]
+    NotNumber {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// A value is infinite.
+    #[error("{file}, line {line}, column \"{column}\": {value} is not a finite number; correct it or remove the row")]
+    NotFinite {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// Too few rows.
+    #[error("{file}: {rows} rows of {what}; at least {needed} are needed")]
+    TooFewRows {
+        /// The file.
+        file: String,
+        /// What the rows are for.
+        what: &'static str,
+        /// How many there are.
+        rows: usize,
+        /// How many there should be.
+        needed: usize,
+    },
+    /// Every target value is the same.
+    #[error(
+        "{file}: the target \"{column}\" is {value} in every row; there is nothing to learn: choose another column with --target"
+    )]
+    ConstantTarget {
+        /// The file.
+        file: String,
+        /// The target column.
+        column: String,
+        /// Its only value.
+        value: String,
+    },
+    /// The target does not have two classes.
+    #[error(
+        "{file}: the target \"{column}\" has {count} classes ({classes}), but two are needed: keep two of them, or make it one class against the rest"
+    )]
+    NotTwoClasses {
+        /// The file.
+        file: String,
+        /// The target column.
+        column: String,
+        /// How many classes there are.
+        count: usize,
+        /// Their names, the first few.
+        classes: String,
+    },
+    /// A class that the training rows do not have.
+    #[error("{file}, line {line}, column \"{column}\": class \"{value}\" is unknown; the training rows have {classes}")]
+    UnknownClass {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The target column.
+        column: String,
+        /// What stands there.
+        value: String,
+        /// The classes that exist.
+        classes: String,
+    },
+    /// A directory or file is not what a run of this program writes.
+    #[error("{file} is not a computed path: {message}; name the directory that `agepath path … -o DIR` wrote")]
+    NotPath {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// Something the user should know that is no error.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The first line holds numbers, so columns were given names.
+    NoHeader {
+        /// The file.
+        file: String,
+    },
+    /// A robust scale of 0 was replaced.
+    TargetScaleFallback {
+        /// The target column.
+        column: String,
+        /// What the target is divided by instead.
+        scale: f64,
+    },
+    /// Columns without any information.
+    ConstantColumns {
+        /// Their names.
+        columns: Vec<String>,
+    },
+}
+
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Notice::NoHeader { file } => write!(
+                f,
+                "{file}: the first line holds numbers, so it is read as data and the columns are called x0, x1, …, target"
+            ),
+            Notice::TargetScaleFallback { column, scale } => write!(
+                f,
+                "at least half of the values of \"{column}\" are equal (median absolute deviation 0): \
+                 the target is scaled by mean and standard deviation ({scale}) instead"
+            ),
+            Notice::ConstantColumns { columns } => {
+                write!(f, "constant columns carry no information: {}", columns.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Corrupts training rows on purpose, for studies: what was corrupted is known, so what is found can be counted.
+
+use super::scale::{column_units, target_units};
+use super::{Dataset, TargetScale};
+use crate::error::{Error, Result};
+use crate::loss::TargetKind;
+use rand::SeedableRng;
+use rand::seq::index::sample;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// Mean and standard deviation of what is added to a corrupted row, in the units of its columns.
+const OUTLIER: (f64, f64) = (0.2, 3.0);
+
+/// The random stream of the noise; the split uses stream 0 of the same seed.
+const STREAM: u64 = 1;
+
+/// What is done to a corrupted row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseKind {
+    /// Normal numbers are added to its features and to its numeric target.
+    Outliers,
+    /// A normal number is added to its numeric target.
+    Target,
+    /// Its class is changed to the other one.
+    Flip,
+}
+
+/// Every kind of noise: the name users type, and one line about it.
+pub const NOISES: &[(&str, NoiseKind, &str)] = &[
+    (
+        "outliers",
+        NoiseKind::Outliers,
+        "normal(0.2, 3) is added to the features and a numeric target, in standard units",
+    ),
+    ("target", NoiseKind::Target, "normal(0.2, 3) is added to a numeric target, in robust units"),
+    ("flip", NoiseKind::Flip, "the class is changed to the other one"),
+];
+
+/// A kind of noise and the share of rows it hits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// What is done.
+    pub kind: NoiseKind,
+    /// Share of the training rows, from 0 to 1.
+    pub rate: f64,
+}
+
+/// Noise that was injected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Injected {
+    /// What was done.
+    pub kind: NoiseKind,
+    /// Share of the training rows.
+    pub rate: f64,
+    /// The seed that chose the rows.
+    pub seed: u64,
+    /// Row numbers in the file, counted from 0, smallest first.
+    pub rows: Vec<usize>,
+}
+
+impl NoiseKind {
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        NOISES.iter().find(|(_, kind, _)| *kind == self).map_or("", |(name, ..)| name)
+    }
+}
+
+impl FromStr for Noise {
+    type Err = Error;
+
+    /// From `KIND:RATE`.
+    fn from_str(text: &str) -> Result<Noise> {
+        let names = || NOISES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+        let wrong = || Error::Option {
+            name: "noise",
+            value: text.into(),
+            expected: format!("KIND:RATE with a rate from 0 to 1 and a kind among {}", names()),
+        };
+        let (name, rate) = text.split_once(':').ok_or_else(wrong)?;
+        let unknown = || Error::UnknownName { what: "noise", name: name.into(), choices: names() };
+        let (_, kind, _) = NOISES.iter().find(|(known, ..)| *known == name).ok_or_else(unknown)?;
+        let rate = rate.parse::<f64>().ok().filter(|r| (0.0..=1.0).contains(r)).ok_or_else(wrong)?;
+        Ok(Noise { kind: *kind, rate })
+    }
+}
+
+impl Noise {
+    /// The corrupted rows in place of `data`, and which they are.
+    pub fn inject(&self, data: &Dataset, seed: u64) -> Result<(Dataset, Injected)> {
+        let kind = data.kind();
+        let fits = match self.kind {
+            NoiseKind::Outliers => true,
+            NoiseKind::Target => kind == TargetKind::Real,
+            NoiseKind::Flip => kind == TargetKind::Sign,
+        };
+        if !fits {
+            return Err(Error::Option {
+                name: "noise",
+                value: self.kind.name().into(),
+                expected: match kind {
+                    TargetKind::Real => "outliers or target when the target is a number".into(),
+                    TargetKind::Sign => "outliers or flip when the target is a class".into(),
+                },
+            });
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(STREAM);
+        let count = (self.rate * data.len() as f64).round() as usize;
+        let mut hit = sample(&mut rng, data.len(), count).into_vec();
+        hit.sort_unstable();
+        let mut out = data.clone();
+        self.corrupt(data, &hit, &mut rng, &mut out);
+        let rows = hit.iter().map(|&i| data.rows()[i]).collect();
+        Ok((out, Injected { kind: self.kind, rate: self.rate, seed, rows }))
+    }
+
+    fn corrupt(&self, data: &Dataset, hit: &[usize], rng: &mut ChaCha8Rng, out: &mut Dataset) {
+        if self.kind == NoiseKind::Flip {
+            hit.iter().for_each(|&i| out.y[i] = -out.y[i]);
+            return;
+        }
+        let normal = Normal::new(OUTLIER.0, OUTLIER.1).expect("a standard deviation above 0 is always accepted");
+        let d = data.features().len();
+        let (_, unit) = column_units(data);
+        for &i in hit {
+            if self.kind == NoiseKind::Outliers {
+                for (v, s) in out.x[i * d..(i + 1) * d].iter_mut().zip(&unit) {
+                    *v += s * normal.sample(rng);
+                }
+            }
+        }
+        if data.kind() == TargetKind::Real {
+            let (_, unit) = target_units(data, TargetScale::Robust, &mut Vec::new());
+            hit.iter().for_each(|&i| out.y[i] += unit * normal.sample(rng));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ReadOptions, builtin};
+    use super::*;
+
+    fn data(name: &str) -> Dataset {
+        let table = builtin(name, &ReadOptions::default()).unwrap();
+        table.dataset(table.guess()).unwrap()
+    }
+
+    #[test]
+    fn only_the_recorded_rows_change() {
+        for (name, spec) in [("diabetes", "outliers:0.3"), ("diabetes", "target:0.1"), ("breast_cancer", "flip:0.2")] {
+            let clean = data(name);
+            let noise: Noise = spec.parse().unwrap();
+            let (dirty, injected) = noise.inject(&clean, 3).unwrap();
+            let changed: Vec<usize> =
+                (0..clean.len()).filter(|&i| clean.row(i) != dirty.row(i) || clean.y()[i] != dirty.y()[i]).collect();
+            assert_eq!(changed, injected.rows, "{spec}");
+            assert_eq!(changed.len(), (noise.rate * clean.len() as f64).round() as usize);
+            assert_eq!(noise.inject(&clean, 3).unwrap().0, dirty);
+        }
+    }
+
+    #[test]
+    fn wrong_noise_names_what_is_accepted() {
+        for text in ["outliers", "margin:0.1", "flip:2", "flip:x"] {
+            let error = text.parse::<Noise>().unwrap_err().to_string();
+            assert!(error.contains("outliers, target, flip"), "{error}");
+        }
+        assert!("flip:0.1".parse::<Noise>().unwrap().inject(&data("diabetes"), 0).is_err());
+        assert!("target:0.1".parse::<Noise>().unwrap().inject(&data("breast_cancer"), 0).is_err());
+    }
+}

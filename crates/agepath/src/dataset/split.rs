@@ -1,0 +1,80 @@
+//! Splits rows into training and validation rows.
+
+use super::{DataError, Dataset, MIN_ROWS};
+use crate::error::{Error, Result};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// Training and validation rows: `fraction` of the rows validate (of each class, if there are classes), drawn by `seed`.
+/// Both parts keep the order of the file.
+pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
+    if !(fraction > 0.0 && fraction < 1.0) {
+        return Err(Error::Option {
+            name: "validation",
+            value: fraction.to_string(),
+            expected: "a fraction above 0 and below 1, or 0 for no validation rows, or a file".into(),
+        });
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut held = vec![false; data.len()];
+    for mut group in groups(data) {
+        group.shuffle(&mut rng);
+        let count = (fraction * group.len() as f64).round() as usize;
+        for &i in &group[..count] {
+            held[i] = true;
+        }
+    }
+    let (validate, train): (Vec<usize>, Vec<usize>) = (0..data.len()).partition(|&i| held[i]);
+    for (what, rows, needed) in [("training", train.len(), MIN_ROWS), ("validation", validate.len(), 1)] {
+        if rows < needed {
+            let file = data.name().to_owned();
+            return Err(DataError::TooFewRows { file, what, rows, needed }.into());
+        }
+    }
+    Ok((data.subset(&train), data.subset(&validate)))
+}
+
+/// All rows, or the rows of each class.
+fn groups(data: &Dataset) -> Vec<Vec<usize>> {
+    match data.classes() {
+        None => vec![(0..data.len()).collect()],
+        Some(_) => {
+            let (plus, minus) = (0..data.len()).partition(|&i| data.y()[i] > 0.0);
+            vec![minus, plus]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(n: usize) -> Dataset {
+        let y = (0..n).map(|i| if i % 4 == 0 { 1.0 } else { -1.0 }).collect();
+        let names = ["no".to_owned(), "yes".to_owned()];
+        Dataset::new(vec!["a".into()], "y".into(), (0..n).map(|i| i as f64).collect(), y, Some(names)).unwrap()
+    }
+
+    #[test]
+    fn parts_are_disjoint_ordered_and_stratified() {
+        let (train, held) = split(&classes(80), 0.25, 7).unwrap();
+        assert_eq!((train.len(), held.len()), (60, 20));
+        assert_eq!(held.y().iter().filter(|&&y| y > 0.0).count(), 5);
+        assert!(train.rows().is_sorted() && held.rows().is_sorted());
+        assert!(held.rows().iter().all(|r| !train.rows().contains(r)));
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let data = classes(80);
+        assert_eq!(split(&data, 0.25, 7).unwrap(), split(&data, 0.25, 7).unwrap());
+        assert_ne!(split(&data, 0.25, 7).unwrap(), split(&data, 0.25, 8).unwrap());
+    }
+
+    #[test]
+    fn impossible_splits_are_refused() {
+        assert!(split(&classes(80), 1.5, 0).is_err());
+        assert!(split(&classes(3), 0.01, 0).is_err());
+    }
+}

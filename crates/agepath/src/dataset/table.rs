@@ -1,0 +1,184 @@
+//! A table as it was read: features are numbers, the target is still text.
+
+use super::read::Place;
+use super::{DataError, Dataset, MIN_ROWS, Notice};
+use crate::loss::TargetKind;
+use std::collections::BTreeSet;
+
+/// How many class names a message lists.
+const LISTED: usize = 6;
+
+/// Numbers with a target column of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Where it was read from.
+    pub file: String,
+    /// Names of the features.
+    pub features: Vec<String>,
+    /// Name of the target.
+    pub target_name: String,
+    /// Row-major, one value per feature.
+    pub x: Vec<f64>,
+    /// The target as written.
+    pub labels: Vec<String>,
+    /// The line of each row, counted from 1.
+    pub lines: Vec<u64>,
+    /// What the user should know.
+    pub notices: Vec<Notice>,
+}
+
+impl Table {
+    /// What the target looks like: classes if it has exactly two different values or no numbers at all, else numbers.
+    pub fn guess(&self) -> TargetKind {
+        let numeric = self.labels.iter().any(|l| l.parse::<f64>().is_ok());
+        let distinct = self.distinct().len();
+        if distinct == 2 || !numeric { TargetKind::Sign } else { TargetKind::Real }
+    }
+
+    /// The data set, its target read as `kind`.
+    pub fn dataset(&self, kind: TargetKind) -> Result<Dataset, DataError> {
+        self.check_rows()?;
+        let classes = match kind {
+            TargetKind::Real => None,
+            TargetKind::Sign => Some(self.two_classes()?),
+        };
+        let y = self.targets(classes.as_ref())?;
+        let set = self.build(self.features.clone(), self.x.clone(), y, classes);
+        set.check_target()?;
+        Ok(set)
+    }
+
+    /// The data set with the features and classes of `model`, whatever order its columns have.
+    pub fn dataset_like(&self, model: &Dataset) -> Result<Dataset, DataError> {
+        let mut columns = Vec::with_capacity(model.features().len());
+        for name in model.features() {
+            let found = self.features.iter().position(|f| f == name);
+            columns.push(found.ok_or_else(|| DataError::NoColumn {
+                file: self.file.clone(),
+                column: name.clone(),
+                columns: self.features.join(", "),
+            })?);
+        }
+        let d = self.features.len();
+        let pick = |i: usize| columns.iter().map(move |&j| self.x[i * d + j]);
+        let x = (0..self.labels.len()).flat_map(pick).collect();
+        let classes = model.classes().cloned();
+        let y = self.targets(classes.as_ref())?;
+        Ok(self.build(model.features().to_vec(), x, y, classes))
+    }
+
+    fn build(&self, features: Vec<String>, x: Vec<f64>, y: Vec<f64>, classes: Option<[String; 2]>) -> Dataset {
+        Dataset {
+            name: self.file.clone(),
+            target_name: self.target_name.clone(),
+            rows: (0..y.len()).collect(),
+            features,
+            x,
+            y,
+            classes,
+        }
+    }
+
+    fn check_rows(&self) -> Result<(), DataError> {
+        if self.labels.len() >= MIN_ROWS {
+            return Ok(());
+        }
+        let (file, rows) = (self.file.clone(), self.labels.len());
+        Err(DataError::TooFewRows { file, what: "data", rows, needed: MIN_ROWS })
+    }
+
+    fn distinct(&self) -> BTreeSet<&str> {
+        self.labels.iter().map(String::as_str).collect()
+    }
+
+    /// The two class names, sorted as numbers if they are numbers.
+    fn two_classes(&self) -> Result<[String; 2], DataError> {
+        let mut names: Vec<&str> = self.distinct().into_iter().collect();
+        let number = |s: &str| s.parse::<f64>().ok();
+        if names.iter().all(|s| number(s).is_some()) {
+            names.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(std::cmp::Ordering::Equal));
+        }
+        if let [minus, plus] = names[..] {
+            return Ok([minus.to_owned(), plus.to_owned()]);
+        }
+        let more = if names.len() > LISTED { ", …" } else { "" };
+        Err(DataError::NotTwoClasses {
+            file: self.file.clone(),
+            column: self.target_name.clone(),
+            count: names.len(),
+            classes: names[..names.len().min(LISTED)].join(", ") + more,
+        })
+    }
+
+    fn targets(&self, classes: Option<&[String; 2]>) -> Result<Vec<f64>, DataError> {
+        let each = self.labels.iter().zip(&self.lines);
+        each.map(|(label, &line)| {
+            let Some([minus, plus]) = classes else {
+                return Place { file: &self.file, line, column: &self.target_name }.number(label);
+            };
+            match label {
+                l if l == minus => Ok(-1.0),
+                l if l == plus => Ok(1.0),
+                _ => Err(DataError::UnknownClass {
+                    file: self.file.clone(),
+                    line,
+                    column: self.target_name.clone(),
+                    value: label.clone(),
+                    classes: format!("{minus}, {plus}"),
+                }),
+            }
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ReadOptions, read_from};
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn the_kind_of_target_is_guessed() {
+        assert_eq!(table("a,y\n1,0\n2,1\n3,0").guess(), TargetKind::Sign);
+        assert_eq!(table("a,y\n1,u\n2,v\n3,w").guess(), TargetKind::Sign);
+        assert_eq!(table("a,y\n1,1.5\n2,2.5\n3,oops").guess(), TargetKind::Real);
+        assert_eq!(table("a,y\n1,5\n2,5").guess(), TargetKind::Real);
+    }
+
+    #[test]
+    fn classes_keep_their_names_and_are_sorted() {
+        let set = table("a,y\n1,10\n2,2\n3,10").dataset(TargetKind::Sign).unwrap();
+        assert_eq!(set.classes().unwrap(), &["2".to_owned(), "10".to_owned()]);
+        assert_eq!(set.y(), [1.0, -1.0, 1.0]);
+        assert_eq!(set.label(-0.3), "2");
+    }
+
+    #[test]
+    fn unusable_targets_are_refused() {
+        let three = table("a,y\n1,u\n2,v\n3,w").dataset(TargetKind::Sign);
+        assert!(matches!(three, Err(DataError::NotTwoClasses { count: 3, .. })));
+        let one = table("a,y\n1,u\n2,u").dataset(TargetKind::Sign);
+        assert!(matches!(one, Err(DataError::NotTwoClasses { count: 1, .. })));
+        let constant = table("a,y\n1,5\n2,5").dataset(TargetKind::Real);
+        assert!(matches!(constant, Err(DataError::ConstantTarget { .. })));
+        let text = table("a,y\n1,1.5\n2,oops\n3,2").dataset(TargetKind::Real);
+        assert!(matches!(text, Err(DataError::NotNumber { line: 3, .. })));
+        let few = table("a,y\n1,5").dataset(TargetKind::Real);
+        assert!(matches!(few, Err(DataError::TooFewRows { rows: 1, .. })));
+    }
+
+    #[test]
+    fn another_file_is_read_in_the_same_columns() {
+        let train = table("a,b,y\n1,2,u\n3,4,v").dataset(TargetKind::Sign).unwrap();
+        let other = table("b,a,y\n20,10,v").dataset_like(&train).unwrap();
+        assert_eq!((other.x(), other.y()), (&[10.0, 20.0][..], &[1.0][..]));
+        let missing = table("b,y\n20,v").dataset_like(&train);
+        assert!(matches!(missing, Err(DataError::NoColumn { .. })));
+        let unknown = table("a,b,y\n1,2,w").dataset_like(&train);
+        assert!(matches!(unknown, Err(DataError::UnknownClass { line: 2, .. })));
+    }
+}

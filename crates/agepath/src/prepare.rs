@@ -1,0 +1,272 @@
+//! From a table to a problem: split, noise, scaling, model, in this order.
+//!
+//! Noise hits training rows only and comes before the scaling, so the scaling sees what the solver sees.
+
+use crate::dataset::{DataError, Dataset, Injected, MIN_ROWS, Noise, Notice, Scaling, Table, TargetScale, split};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::model::{Model, Strength};
+use crate::pacing::{PacingParameters, PacingSpec};
+use crate::problem::{Problem, Spec};
+use crate::solver;
+use crate::space::Design;
+
+/// Share of the rows that validate unless told otherwise.
+pub const VALIDATION_FRACTION: f64 = 0.25;
+
+/// The pacing unless told otherwise.
+pub const DEFAULT_PACING: &str = "linear";
+
+/// The default interval of ages starts where this share of the rows of the ordinary fit lies below the last threshold:
+/// much lower, and too few rows are left to hold the fit.
+const LOW_QUANTILE: f64 = 0.25;
+
+/// The default interval ends this factor above the age where the worst row of the ordinary fit leaves the last zone, so
+/// that the path shows the ordinary fit (or what comes close to it) at its upper end.
+const HEADROOM: f64 = 1.25;
+
+/// Rows that validate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validation {
+    /// None: all rows train, and no age is chosen.
+    None,
+    /// A share of the rows, above 0 and below 1.
+    Fraction(f64),
+    /// Another table with the same columns.
+    Rows(Table),
+}
+
+/// What to make of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrepareOptions {
+    /// Registry name of the model. Default: by the target, see [`Model::default_for`].
+    pub model: Option<String>,
+    /// Strengths of penalty and loss.
+    pub strength: Strength,
+    /// The pacing. Default: [`DEFAULT_PACING`].
+    pub pacing: PacingSpec,
+    /// Whether the model has an intercept. Default: yes.
+    pub intercept: bool,
+    /// Whether columns are standardised. Default: yes.
+    pub standardize: bool,
+    /// How a numeric target is scaled. Default: robust.
+    pub target_scale: TargetScale,
+    /// Which rows validate. Default: [`VALIDATION_FRACTION`].
+    pub validation: Validation,
+    /// Noise injected into the training rows. Default: none.
+    pub noise: Option<Noise>,
+    /// Seed of split and noise. Default 0.
+    pub seed: u64,
+}
+
+impl Default for PrepareOptions {
+    fn default() -> Self {
+        let pacing = PacingSpec::by_name(DEFAULT_PACING, &PacingParameters::default())
+            .expect("the default pacing is in the registry: a test builds this");
+        PrepareOptions {
+            model: None,
+            strength: Strength::default(),
+            pacing,
+            intercept: true,
+            standardize: true,
+            target_scale: TargetScale::default(),
+            validation: Validation::Fraction(VALIDATION_FRACTION),
+            noise: None,
+            seed: 0,
+        }
+    }
+}
+
+impl PrepareOptions {
+    /// Refuses values that no data could make sense of, before any data is read.
+    pub fn validate(&self) -> Result<()> {
+        self.pacing.build()?;
+        let models = match &self.model {
+            Some(name) => std::slice::from_ref(Model::by_name(name)?),
+            None => crate::model::REGISTRY,
+        };
+        for model in models {
+            (model.penalty)(&self.strength).validate()?;
+            loss::by_name(model.loss, self.strength.c)?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything a path needs, and everything needed to read it afterwards.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The problem, in the solver's units.
+    pub problem: Problem,
+    /// Its model.
+    pub model: &'static Model,
+    /// Its specification.
+    pub spec: Spec,
+    /// The training rows, noise included, in the user's units.
+    pub train: Dataset,
+    /// The validation rows, in the user's units.
+    pub validation: Option<Dataset>,
+    /// From the user's units to the solver's.
+    pub scaling: Scaling,
+    /// Noise that was injected.
+    pub noise: Option<Injected>,
+    /// What the user should know.
+    pub notices: Vec<Notice>,
+}
+
+/// Makes a problem of a table.
+pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
+    options.validate()?;
+    let model = match &options.model {
+        Some(name) => Model::by_name(name)?,
+        None => Model::default_for(table.guess()),
+    };
+    let spec = Spec::preset(model, &options.strength, options.pacing);
+    let data = table.dataset(loss::by_name(model.loss, spec.c)?.target())?;
+    let (train, validation) = divide(data, options)?;
+    let (train, noise) = match options.noise {
+        Some(noise) => {
+            let (train, injected) = noise.inject(&train, options.seed)?;
+            (train, Some(injected))
+        }
+        None => (train, None),
+    };
+    train.check_target()?;
+    let (scaling, more) = Scaling::fit(&train, options.standardize, options.target_scale);
+    let problem = build(&train, &scaling, options.intercept, &spec)?;
+    let notices = table.notices.iter().cloned().chain(more).collect();
+    Ok(Prepared { problem, model, spec, train, validation, scaling, noise, notices })
+}
+
+fn divide(data: Dataset, options: &PrepareOptions) -> Result<(Dataset, Option<Dataset>)> {
+    match &options.validation {
+        Validation::None => Ok((data, None)),
+        Validation::Fraction(share) => {
+            let (train, held) = split(&data, *share, options.seed)?;
+            Ok((train, Some(held)))
+        }
+        Validation::Rows(table) => {
+            let held = table.dataset_like(&data)?;
+            if held.is_empty() {
+                return Err(Error::Data(DataError::TooFewRows {
+                    file: table.file.clone(),
+                    what: "validation",
+                    rows: 0,
+                    needed: 1,
+                }));
+            }
+            Ok((data, Some(held)))
+        }
+    }
+}
+
+/// The problem of some training rows; the same rows and scaling give the same problem to the last bit.
+pub fn build(train: &Dataset, scaling: &Scaling, intercept: bool, spec: &Spec) -> Result<Problem> {
+    debug_assert!(train.len() >= MIN_ROWS);
+    let x = scaling.x(train);
+    let design = Design::from_row_major(train.len(), train.features().len(), &x, intercept)?;
+    Problem::new(design, scaling.y(train), None, intercept, spec)
+}
+
+/// Ages worth following, from the losses of the ordinary fit: from where a quarter of the rows lies below the last
+/// threshold to a bit above the age where all of them do.
+pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
+    let mut losses = problem.losses(&solver::fit(problem, None)?.theta);
+    losses.sort_unstable_by(f64::total_cmp);
+    let worst = losses[losses.len() - 1];
+    // A perfect fit has no losses to speak of; any positive interval shows its path.
+    let floor = if worst > 0.0 { worst * f64::EPSILON } else { 1.0 };
+    let quarter = losses[(LOW_QUANTILE * (losses.len() - 1) as f64) as usize];
+    let low = age_of_threshold(problem, quarter.max(floor));
+    let high = age_of_threshold(problem, worst.max(floor));
+    Ok((round_down(low), round_up(HEADROOM * high.max(low))))
+}
+
+/// The age at which the pacing's last threshold equals `loss`, by bisection in ln u: thresholds grow with the age.
+fn age_of_threshold(problem: &Problem, loss: f64) -> f64 {
+    let beyond = |u: f64| match problem.pacing().cuts(u).as_slice().last() {
+        Some(cut) => cut.value * loss > 1.0,
+        None => u * loss > 1.0,
+    };
+    // Far outside of any age that makes sense, and ln of it still finite.
+    let (mut low, mut high) = (-300.0f64, 300.0f64);
+    // Each step halves the interval: 60 steps leave less than the rounding of ln u.
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if beyond(middle.exp()) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    (-low).exp()
+}
+
+/// Two significant digits are enough for an interval that is printed and typed again.
+fn digit(value: f64) -> f64 {
+    10f64.powf(value.log10().floor() - 1.0)
+}
+
+fn round_down(value: f64) -> f64 {
+    tidy((value / digit(value)).floor() * digit(value))
+}
+
+fn round_up(value: f64) -> f64 {
+    tidy((value / digit(value)).ceil() * digit(value))
+}
+
+/// Through text with two digits, so that no rounding of the powers of ten shows.
+fn tidy(value: f64) -> f64 {
+    format!("{value:.1e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{ReadOptions, builtin};
+
+    fn diabetes(options: &PrepareOptions) -> Prepared {
+        let table = builtin("diabetes", &ReadOptions::default()).unwrap();
+        prepare(&table, options).unwrap()
+    }
+
+    #[test]
+    fn noise_stays_out_of_the_validation_rows() {
+        let clean = diabetes(&PrepareOptions::default());
+        let noise = "outliers:0.3".parse().unwrap();
+        let dirty = diabetes(&PrepareOptions { noise: Some(noise), ..PrepareOptions::default() });
+        assert_eq!(clean.validation, dirty.validation);
+        assert_eq!(clean.train.rows(), dirty.train.rows());
+        let hit = &dirty.noise.as_ref().unwrap().rows;
+        assert!(hit.iter().all(|row| dirty.train.rows().contains(row)));
+        assert_eq!(hit.len(), (0.3 * dirty.train.len() as f64).round() as usize);
+    }
+
+    #[test]
+    fn wrong_options_are_refused_before_any_data() {
+        let strength = Strength { alpha: -1.0, ..Strength::default() };
+        let options = PrepareOptions { strength, ..PrepareOptions::default() };
+        assert!(matches!(options.validate(), Err(Error::Option { name: "alpha", .. })));
+    }
+
+    #[test]
+    fn thresholds_and_ages_match_for_every_pacing() {
+        for entry in crate::pacing::REGISTRY {
+            let pacing = (entry.spec)(&PacingParameters::default());
+            let prepared = diabetes(&PrepareOptions { pacing, ..PrepareOptions::default() });
+            let age = age_of_threshold(&prepared.problem, 2.0);
+            let cuts = prepared.problem.pacing().cuts(1.0 / age);
+            let last = cuts.as_slice().last().unwrap().value;
+            assert!((2.0 * last - 1.0).abs() < 1e-10, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn default_ages_cover_the_losses() {
+        let prepared = diabetes(&PrepareOptions::default());
+        let (low, high) = default_ages(&prepared.problem).unwrap();
+        assert!(0.0 < low && low < 0.5 && high > 2.0, "{low}:{high}");
+        assert_eq!(round_up(1.21), 1.3);
+        assert_eq!(round_down(0.0567), 0.056);
+    }
+}

@@ -1,0 +1,109 @@
+//! A run, read back from its directory: the same path and, to the last bit, the same problem.
+
+use super::{PATH_FILE, PathFile, TRAIN_FILE};
+use crate::dataset::{DataError, Dataset, Header, ReadOptions, Scaling, Table, read};
+use crate::error::Result;
+use crate::loss::TargetKind;
+use crate::path::Path as AgePath;
+use crate::prepare::build;
+use crate::problem::Problem;
+use std::path::Path;
+
+/// A run that was written by [`write_path`](super::write_path).
+#[derive(Debug)]
+pub struct Restored {
+    /// What was solved.
+    pub problem: Problem,
+    /// The path.
+    pub path: AgePath,
+    /// The training rows.
+    pub train: Dataset,
+    /// From the user's units to the solver's.
+    pub scaling: Scaling,
+}
+
+/// Reads a run from its directory.
+pub fn restore(dir: &Path) -> Result<Restored> {
+    let file = dir.join(PATH_FILE);
+    let name = file.display().to_string();
+    let bytes = std::fs::read(&file).map_err(|e| DataError::NotPath {
+        file: dir.display().to_string(),
+        message: format!("cannot read {PATH_FILE} in it: {e}"),
+    })?;
+    let record = PathFile::parse(&bytes, &name)?;
+    let path = record.path(&name)?;
+    let problem = &record.problem;
+    let options = ReadOptions { target: Some(problem.target.clone()), delimiter: Some(b','), header: Header::Present };
+    let table = read(&dir.join(TRAIN_FILE), &options)?;
+    let train = with_classes(&table, problem.classes.clone())?.with_rows(problem.rows.clone())?;
+    let scaling = problem.scaling();
+    let rebuilt = build(&train, &scaling, problem.intercept, &problem.spec()?)?;
+    Ok(Restored { problem: rebuilt, path, train, scaling })
+}
+
+/// The classes as they were, in their order.
+fn with_classes(table: &Table, classes: Option<[String; 2]>) -> Result<Dataset> {
+    let kind = match classes {
+        Some(_) => TargetKind::Sign,
+        None => TargetKind::Real,
+    };
+    let data = table.dataset(kind)?;
+    if data.classes() == classes.as_ref() {
+        return Ok(data);
+    }
+    Err(DataError::NotPath {
+        file: table.file.clone(),
+        message: format!("its classes are not the {classes:?} of {PATH_FILE}"),
+    }
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::write_path;
+    use super::*;
+    use crate::dataset::builtin;
+    use crate::path::{Certificate, Direction, End, Work};
+    use crate::prepare::{PrepareOptions, prepare};
+
+    fn empty_path() -> AgePath {
+        AgePath {
+            ages: (0.1, 1.0),
+            direction: Direction::Down,
+            knots: Vec::new(),
+            events: Vec::new(),
+            certificate: Certificate::default(),
+            work: Work::default(),
+            end: End::Complete,
+        }
+    }
+
+    fn bits(problem: &Problem) -> Vec<u64> {
+        let columns: Vec<usize> = (0..problem.design().cols()).collect();
+        let mut row = vec![0.0; columns.len()];
+        let mut out: Vec<u64> = problem.target().iter().map(|y| y.to_bits()).collect();
+        for i in 0..problem.rows() {
+            problem.design().copy_row(i, &columns, &mut row);
+            out.extend(row.iter().map(|v| v.to_bits()));
+        }
+        out
+    }
+
+    #[test]
+    fn the_same_problem_to_the_last_bit() {
+        for (name, noise) in [("diabetes", "outliers:0.3"), ("breast_cancer", "outliers:0.2")] {
+            let table = builtin(name, &ReadOptions::default()).unwrap();
+            let options = PrepareOptions { noise: Some(noise.parse().unwrap()), ..PrepareOptions::default() };
+            let prepared = prepare(&table, &options).unwrap();
+            let folder = format!("agepath-restore-{name}-{}", std::process::id());
+            let dir = std::env::temp_dir().join(folder);
+            std::fs::create_dir_all(&dir).unwrap();
+            write_path(&dir, &prepared, &empty_path()).unwrap();
+            let restored = restore(&dir).unwrap();
+            std::fs::remove_dir_all(&dir).unwrap();
+            assert_eq!(bits(&restored.problem), bits(&prepared.problem), "{name}");
+            assert_eq!(restored.train.rows(), prepared.train.rows());
+            assert_eq!(restored.scaling, prepared.scaling);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The figures printed at the end, for people and as `summary.json`.
+
+use super::Choice;
+use crate::dataset::NoiseKind;
+use crate::pacing::PacingSpec;
+use crate::path::{Direction, Path};
+use crate::penalty::Penalty;
+use crate::prepare::Prepared;
+use serde::Serialize;
+use std::fmt::{self, Display, Formatter};
+
+/// How many suspects are named.
+const NAMED: usize = 5;
+
+/// The figures of one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Where the data came from.
+    pub data: String,
+    /// Name of the target.
+    pub target: String,
+    /// Training rows.
+    pub rows: usize,
+    /// Validation rows.
+    pub validation_rows: usize,
+    /// Features.
+    pub features: usize,
+    /// Registry name of the model.
+    pub model: &'static str,
+    /// The penalty.
+    pub penalty: Penalty,
+    /// The pacing.
+    pub pacing: PacingSpec,
+    /// The ages covered.
+    pub ages: (f64, f64),
+    /// The way the path was followed.
+    pub direction: Direction,
+    /// Solutions stored.
+    pub knots: usize,
+    /// Critical points.
+    pub events: usize,
+    /// Jumps among them.
+    pub jumps: usize,
+    /// Largest relative KKT residual seen.
+    pub max_kkt: f64,
+    /// Solutions checked for it.
+    pub checked: usize,
+    /// Why the path ends.
+    pub end: String,
+    /// Wall-clock seconds of the path.
+    pub seconds: f64,
+    /// The chosen age; none without validation rows.
+    pub chosen: Option<Chosen>,
+    /// How much of the injected noise was found.
+    pub noise: Option<NoiseFound>,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+/// The chosen age in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Chosen {
+    /// The age.
+    pub age: f64,
+    /// What it was chosen by.
+    pub metric: String,
+    /// Its value at the chosen age, on the validation rows.
+    pub score: f64,
+    /// Its value for the ordinary fit, which trusts every row.
+    pub ordinary_score: Option<f64>,
+    /// Relative KKT residual there.
+    pub kkt: f64,
+    /// Coefficients that are not 0.
+    pub active: usize,
+    /// Training rows in the zone of the largest losses.
+    pub excluded: usize,
+    /// Ages that were to be tried but where no solution was found.
+    pub unsolved: Vec<f64>,
+    /// The most suspicious training rows, as row numbers of the file counted from 0.
+    pub suspects: Vec<usize>,
+}
+
+/// How many corrupted rows are among the most suspicious ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NoiseFound {
+    /// What was done to them.
+    pub kind: NoiseKind,
+    /// How many rows were corrupted.
+    pub rows: usize,
+    /// How many of them are among as many most suspicious rows.
+    pub found: Option<usize>,
+}
+
+impl Summary {
+    /// The figures of a run; `ordinary_score` is the metric's value for the ordinary fit.
+    pub fn new(prepared: &Prepared, path: &Path, choice: Option<&Choice>, ordinary_score: Option<f64>) -> Summary {
+        Summary {
+            data: prepared.train.name().into(),
+            target: prepared.train.target_name().into(),
+            rows: prepared.problem.rows(),
+            validation_rows: prepared.validation.as_ref().map_or(0, |v| v.len()),
+            features: prepared.problem.features(),
+            model: prepared.model.name,
+            penalty: prepared.spec.penalty,
+            pacing: prepared.spec.pacing,
+            ages: path.ages,
+            direction: path.direction,
+            knots: path.knots.len(),
+            events: path.events.len(),
+            jumps: path.jumps().count(),
+            max_kkt: path.certificate.max_kkt,
+            checked: path.certificate.knots_checked + path.certificate.between_checked,
+            end: path.end.to_string(),
+            seconds: path.work.seconds,
+            chosen: choice.map(|c| Chosen::new(c, ordinary_score)),
+            noise: found(prepared, choice),
+            notices: prepared.notices.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Chosen {
+    fn new(choice: &Choice, ordinary_score: Option<f64>) -> Chosen {
+        let Choice { selection, point, suspects } = choice;
+        Chosen {
+            age: selection.age,
+            metric: selection.metric.clone(),
+            score: selection.score,
+            ordinary_score,
+            kkt: point.kkt,
+            active: point.coef.iter().filter(|&&w| w != 0.0).count(),
+            excluded: suspects.iter().filter(|s| s.score > 1.0).count(),
+            unsolved: selection.unsolved.clone(),
+            suspects: suspects.iter().take(NAMED).map(|s| s.row).collect(),
+        }
+    }
+}
+
+fn found(prepared: &Prepared, choice: Option<&Choice>) -> Option<NoiseFound> {
+    let noise = prepared.noise.as_ref()?;
+    let among = |c: &Choice| {
+        let worst = c.suspects.iter().take(noise.rows.len());
+        worst.filter(|s| noise.rows.binary_search(&s.row).is_ok()).count()
+    };
+    Some(NoiseFound { kind: noise.kind, rows: noise.rows.len(), found: choice.map(among) })
+}
+
+impl Display for Summary {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "data      {}: {} training rows, {} validation rows, {} features, target \"{}\"",
+            self.data, self.rows, self.validation_rows, self.features, self.target
+        )?;
+        if let Some(noise) = &self.noise {
+            writeln!(f, "noise     {} training rows corrupted ({})", noise.rows, noise.kind.name())?;
+        }
+        let (low, high) = self.ages;
+        writeln!(f, "path      {} over ages {} to {}: {}", self.model, short(low), short(high), self.end)?;
+        writeln!(f, "          {} critical points, {} of them jumps; {:.2} s", self.events, self.jumps, self.seconds)?;
+        writeln!(f, "          largest KKT residual {:.1e} over {} solutions checked", self.max_kkt, self.checked)?;
+        match &self.chosen {
+            Some(chosen) => self.write_chosen(chosen, f),
+            None => writeln!(f, "age       none chosen"),
+        }
+    }
+}
+
+impl Summary {
+    fn write_chosen(&self, chosen: &Chosen, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "age       {}: validation {} {}", short(chosen.age), chosen.metric, short(chosen.score))?;
+        match chosen.ordinary_score {
+            Some(score) => writeln!(f, ", against {} for the ordinary fit", short(score))?,
+            None => writeln!(f)?,
+        }
+        if !chosen.unsolved.is_empty() {
+            let ages: Vec<String> = chosen.unsolved.iter().map(|&a| short(a)).collect();
+            writeln!(f, "          no solution found at {}", ages.join(", "))?;
+        }
+        writeln!(
+            f,
+            "model     {} of {} coefficients are not 0; {} training rows are left out",
+            chosen.active, self.features, chosen.excluded
+        )?;
+        let rows: Vec<String> = chosen.suspects.iter().map(ToString::to_string).collect();
+        writeln!(f, "suspects  rows {}, …", rows.join(", "))?;
+        if let Some(NoiseFound { rows, found: Some(found), .. }) = self.noise {
+            writeln!(f, "          {found} of the {rows} corrupted rows are among the {rows} most suspicious")?;
+        }
+        Ok(())
+    }
+}
+
+/// Four significant digits: enough to read, and plainly not the exact value.
+fn short(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    crate::dataset::format_number(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shortened() {
+        assert_eq!(short(1.0 / 3.0), "0.3333");
+        assert_eq!(short(12345.6), "12350");
+        assert_eq!(short(0.0), "0");
+    }
+}

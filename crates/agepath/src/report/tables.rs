@@ -1,0 +1,45 @@
+//! `suspects.csv` and `train.csv.gz`.
+
+use super::replace;
+use crate::dataset::{Dataset, format_number};
+use crate::error::Result;
+use crate::suspects::Suspect;
+use flate2::{Compression, write::GzEncoder};
+use std::io;
+use std::path::Path;
+
+/// The columns of `suspects.csv`.
+const SUSPECT_COLUMNS: [&str; 7] = ["row", "score", "entry_age", "weight", "loss", "target", "prediction"];
+
+/// Writes the training rows, most suspicious first.
+pub fn write_suspects(path: &Path, suspects: &[Suspect]) -> Result<()> {
+    replace(path, |out| {
+        let mut csv = csv::Writer::from_writer(out);
+        csv.write_record(SUSPECT_COLUMNS)?;
+        for s in suspects {
+            let numbers = [s.score, s.entry_age, s.weight, s.loss].map(format_number);
+            csv.write_field(s.row.to_string())?;
+            numbers.iter().try_for_each(|n| csv.write_field(n))?;
+            csv.write_record([&s.target, &s.prediction])?;
+        }
+        csv.flush()
+    })
+}
+
+/// Writes rows in the user's units, the target last; the numbers read back to the last bit.
+pub fn write_train(path: &Path, data: &Dataset) -> Result<()> {
+    replace(path, |out| {
+        let mut csv = csv::Writer::from_writer(GzEncoder::new(out, Compression::fast()));
+        let names = data.features().iter().map(String::as_str);
+        csv.write_record(names.chain([data.target_name()]))?;
+        for i in 0..data.len() {
+            for &value in data.row(i) {
+                csv.write_field(format_number(value))?;
+            }
+            csv.write_record([data.label(data.y()[i])])?;
+        }
+        let gzip = csv.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
+        gzip.finish()?;
+        Ok(())
+    })
+}
