@@ -20,6 +20,10 @@ import numpy as np
 from scipy.special import expit
 
 
+TINY = np.finfo(float).tiny
+"""Keeps a constant column from dividing by zero; its gradient is zero as well."""
+
+
 @dataclass(frozen=True)
 class Pacing:
     """v*(l, age) = argmin over v in [0, 1] of v l + f(v, age), and its primitive in l."""
@@ -38,6 +42,20 @@ class Pacing:
                 return np.clip(self.gamma * (loss**-0.5 - 1.0 / age), 0.0, 1.0)
         if self.kind == "log":
             return np.minimum(1.0, (1.0 + self.a * age) / (1.0 + self.a * loss))
+        raise ValueError(f"no pacing is called {self.kind!r}")
+
+    def weight_slope(self, loss: np.ndarray, age: float) -> np.ndarray:
+        """dv/dl, away from the thresholds."""
+        if self.kind == "hard":
+            return np.zeros_like(loss)
+        if self.kind == "linear":
+            return np.where(loss < age, -1.0 / age, 0.0)
+        if self.kind == "mixture":
+            low, high = self.thresholds(age)
+            middle = (loss > low) & (loss < high)
+            return np.where(middle, -0.5 * self.gamma * np.where(middle, loss, 1.0) ** -1.5, 0.0)
+        if self.kind == "log":
+            return np.where(loss > age, -self.a * (1.0 + self.a * age) / (1.0 + self.a * loss) ** 2, 0.0)
         raise ValueError(f"no pacing is called {self.kind!r}")
 
     def primitive(self, loss: np.ndarray, age: float) -> np.ndarray:
@@ -92,6 +110,9 @@ class Spec:
     def slopes(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         return 2.0 * (z - y) if self.loss == "squared" else -self.c * y * expit(-y * z)
 
+    def curvatures(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.full_like(z, 2.0) if self.loss == "squared" else self.c * expit(z) * expit(-z)
+
     def objective(self, X, y, w, b, age) -> float:
         losses = self.losses(X @ w + b, y)
         penalty = self.l1 * np.abs(w).sum() + 0.5 * self.l2 * w @ w
@@ -103,16 +124,17 @@ class Spec:
         at_zero = np.maximum(np.abs(smooth) - self.l1, 0.0)
         return np.where(w == 0.0, at_zero, np.abs(smooth + self.l1 * np.sign(w)))
 
-    def kkt(self, X, y, w, b, age) -> float:
+    def kkt(self, X, y, w, b, age, weights=None) -> float:
         """Stationarity residual of the joint problem, relative to sum |psi_i|.
 
-        The weights are recomputed from the losses, so this is zero exactly at partial optima. Columns are taken at
-        unit root mean square.
+        The weights are recomputed from the losses, so this is zero exactly at partial optima; `weights` replaces them.
+        Columns are taken at unit root mean square.
         """
         z = X @ w + b
-        weights = self.pacing.weight(self.losses(z, y), age)
+        if weights is None:
+            weights = self.pacing.weight(self.losses(z, y), age)
         psi = self.scale(len(y)) * weights * self.slopes(z, y)
-        worst = self.violation(X.T @ psi, w) / np.maximum(np.sqrt((X**2).mean(axis=0)), 1e-300)
+        worst = self.violation(X.T @ psi, w) / np.maximum(np.sqrt((X**2).mean(axis=0)), TINY)
         worst = max(worst.max(), abs(psi.sum()) if self.intercept else 0.0)
         total = np.abs(psi).sum()
         return worst / total if worst > 0.0 else 0.0
