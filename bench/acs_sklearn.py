@@ -126,7 +126,7 @@ class WeightedLasso:
             alphas=[alpha / self.d],  # enet_path multiplies by the number of rows it sees
             precompute=gram,
             Xy=xy,
-            coef_init=w,
+            coef_init=w.copy(),  # it is overwritten
             tol=tolerance,
             max_iter=CD_SWEEPS,
             check_input=False,
