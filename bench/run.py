@@ -115,12 +115,14 @@ def agreement(command: Command, run: Run, found: acs.Sweep) -> Agreement:
 
 def acs_seconds(found: acs.Sweep, count: int) -> tuple[float, str]:
     """Seconds for the whole grid; extrapolated from the ages done, and marked so, when the time cap stopped it."""
-    if found.end != "time cap":
+    if found.end == "complete":
         return found.seconds, f"{found.seconds:.2f}"
+    if found.end != "time cap":
+        return found.seconds, f"{found.seconds:.2f} ({found.end} after {found.done}/{count})"
     if found.done == 0:
         return found.seconds, f"> {found.seconds:.0f}"
     whole = found.seconds * count / found.done
-    return whole, f"~{whole:.0f} ({found.done}/{count} done)"
+    return whole, f"~{whole:.3g} ({found.done}/{count} done)"
 
 
 def compare(command: Command, cases: list[Case], grids, data: Path, time_cap: float) -> list[str]:
