@@ -50,6 +50,11 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
     /// Which targets make sense.
     fn target(&self) -> TargetKind;
 
+    /// Whether ℓ = (z − y)²: then far rows may be summed up exactly, as moments.
+    fn is_squared_residual(&self) -> bool {
+        false
+    }
+
     /// The factor C inside ℓ, where the loss has one.
     fn c(&self) -> Option<f64> {
         None

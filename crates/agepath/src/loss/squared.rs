@@ -22,4 +22,8 @@ impl Loss for Squared {
     fn target(&self) -> TargetKind {
         TargetKind::Real
     }
+
+    fn is_squared_residual(&self) -> bool {
+        true
+    }
 }

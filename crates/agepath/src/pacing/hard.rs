@@ -3,7 +3,7 @@
 //! Zones: E (ℓ ≤ λ) with v = 1, D with v = 0. v drops at the threshold, so ψ = s v ℓ' jumps towards zero there
 //! (a concave kink of the objective): no local minimiser can sit on it. F = min(ℓ, λ).
 
-use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt};
+use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt, ZonePolynomial};
 
 /// v = 1 while ℓ ≤ λ, else 0.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,11 @@ impl Pacing for Hard {
 
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         loss.min(1.0 / u)
+    }
+
+    fn polynomial(&self, zone: u8) -> Option<ZonePolynomial> {
+        let linear = if zone == 0 { [1.0, 0.0] } else { [0.0; 2] };
+        Some(ZonePolynomial { linear, ..Default::default() })
     }
 
     fn regularizer(&self, v: f64, age: f64) -> f64 {

@@ -3,7 +3,7 @@
 //! Zones: E (ℓ ≤ λ) with v = 1 − uℓ, D with v = 0. In E: ∂v/∂ℓ = −u, ∂v/∂u = −ℓ.
 //! F = ℓ − uℓ²/2 in E and λ/2 beyond.
 
-use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt};
+use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt, ZonePolynomial};
 
 /// v = max(0, 1 − ℓ/λ).
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,13 @@ impl Pacing for Linear {
 
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         if u * loss <= 1.0 { loss * (1.0 - 0.5 * u * loss) } else { 0.5 / u }
+    }
+
+    fn polynomial(&self, zone: u8) -> Option<ZonePolynomial> {
+        Some(match zone {
+            0 => ZonePolynomial { linear: [1.0, 0.0], square: [0.0, -0.5], ..Default::default() },
+            _ => ZonePolynomial::default(),
+        })
     }
 
     fn regularizer(&self, v: f64, age: f64) -> f64 {

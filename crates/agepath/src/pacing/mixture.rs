@@ -4,7 +4,7 @@
 //! In M: ∂v/∂ℓ = −½γ ℓ^−3/2, ∂v/∂u = −γ. At u = 0 and squared loss this is Huber's regression with threshold γ.
 //! F grows by 2γ(√ℓ − √τ_E) − γu(ℓ − τ_E) across M.
 
-use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt};
+use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt, ZonePolynomial};
 
 /// v = 1, then γ(1/√ℓ − 1/λ), then 0.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,14 @@ impl Pacing for Mixture {
         // Beyond D's threshold the integral no longer grows.
         let root = if u * root > 1.0 { 1.0 / u } else { root };
         low * low + self.gamma * (2.0 * (root - low) - u * (root * root - low * low))
+    }
+
+    fn polynomial(&self, zone: u8) -> Option<ZonePolynomial> {
+        Some(match zone {
+            0 => ZonePolynomial { linear: [1.0, 0.0], ..Default::default() },
+            1 => ZonePolynomial { root: [2.0 * self.gamma, 0.0], linear: [0.0, -self.gamma], ..Default::default() },
+            _ => ZonePolynomial::default(),
+        })
     }
 
     fn regularizer(&self, v: f64, age: f64) -> f64 {

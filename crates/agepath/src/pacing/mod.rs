@@ -72,6 +72,17 @@ impl Cuts {
     }
 }
 
+/// F = root·√ℓ + linear·ℓ + square·ℓ² + const, each coefficient affine in the inverse age: c[0] + c[1]·u.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ZonePolynomial {
+    /// Coefficient of √ℓ.
+    pub root: [f64; 2],
+    /// Coefficient of ℓ.
+    pub linear: [f64; 2],
+    /// Coefficient of ℓ².
+    pub square: [f64; 2],
+}
+
 /// A self-paced regularizer.
 pub trait Pacing: std::fmt::Debug + Send + Sync {
     /// Name and parameters, as they are written to files.
@@ -95,6 +106,11 @@ pub trait Pacing: std::fmt::Debug + Send + Sync {
 
     /// F(ℓ) = ∫₀^ℓ v*(τ) dτ: what is minimised once v is eliminated.
     fn primitive(&self, loss: f64, u: f64) -> f64;
+
+    /// F in `zone` as a polynomial in √ℓ, where it is one.
+    fn polynomial(&self, _zone: u8) -> Option<ZonePolynomial> {
+        None
+    }
 
     /// f(v, λ).
     fn regularizer(&self, v: f64, age: f64) -> f64;

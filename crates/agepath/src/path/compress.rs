@@ -2,7 +2,7 @@
 
 use super::cubic::Cubic;
 use super::curve::Curve;
-use super::far::{Far, NODES, NodeSums, nodes};
+use super::far::{Background, Far, NODES, NodeSums, nodes};
 use super::patch::{Coord, Membership, Patch};
 use crate::linalg::{Definiteness, axpy};
 use crate::loss::LossAt;
@@ -60,7 +60,7 @@ pub(super) fn compress<'p>(patch: &mut Patch<'p>, t1: f64, trust: f64, start: &M
     }
     let cubic = cubic_term(patch, &near, &cols, psi2);
     let sums = far_sums(patch, &near, &cols, &at_nodes);
-    let mut child = Patch::part(patch, &near, &cols, Far::new(t0, t1, sums, cubic), radius);
+    let mut child = Patch::part(patch, &near, &cols, Background::Expansion(Far::new(t0, t1, sums, cubic)), radius);
     let x: Vec<f64> = cols.iter().map(|&j| x0[j]).collect();
     child.evaluate(t0, &x);
     (child.factorize() != Definiteness::Indefinite).then_some(Compressed { child, near, cols })

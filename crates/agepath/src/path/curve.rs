@@ -96,6 +96,12 @@ pub(crate) trait Curve {
     /// Changes the membership that `guard` protects, updates the factor and judges the new side.
     fn flip(&mut self, guard: usize) -> Flip;
 
+    /// Remembers the membership, for `undo`.
+    fn mark(&mut self);
+
+    /// Goes back to the membership at the last `mark`.
+    fn undo(&mut self);
+
     /// Descends from the current point to the next local minimiser at the same t; sets the membership.
     fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt>;
 

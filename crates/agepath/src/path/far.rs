@@ -13,6 +13,7 @@
 //! Taylor expansion.
 
 use super::cubic::Cubic;
+use super::moments::Moments;
 use crate::linalg::{axpy, dot, symmetric_times};
 
 /// Nodes per window; the polynomials have one degree less.
@@ -53,6 +54,45 @@ pub(crate) struct FarAt {
     /// ∂gradient/∂t
     pub by_time: Vec<f64>,
     pub hessian: Vec<f64>,
+}
+
+impl FarAt {
+    /// Zeros for `m` columns.
+    pub fn reset(&mut self, m: usize) {
+        self.value = 0.0;
+        self.offset.clear();
+        for (vector, len) in [(&mut self.gradient, m), (&mut self.by_time, m), (&mut self.hessian, m * m)] {
+            vector.clear();
+            vector.resize(len, 0.0);
+        }
+    }
+}
+
+/// Everything but the rows at hand.
+#[derive(Debug, Clone)]
+pub(crate) enum Background {
+    /// Interpolated in time, expanded in x: for any loss and pacing.
+    Expansion(Far),
+    /// Exact sums: for squared loss and polynomial pacings.
+    Moments(Box<Moments>),
+}
+
+impl Background {
+    /// Evaluates everything at (t, x) into `out`.
+    pub fn at(&self, t: f64, x: &[f64], out: &mut FarAt) {
+        match self {
+            Background::Expansion(far) => far.at(t, x, out),
+            Background::Moments(moments) => moments.at(t, x, out),
+        }
+    }
+
+    /// The Hessian at the point that `at` was last evaluated for.
+    pub fn hessian(&self, at: &FarAt) -> Vec<f64> {
+        match self {
+            Background::Expansion(far) => far.hessian(at),
+            Background::Moments(_) => at.hessian.clone(),
+        }
+    }
 }
 
 /// The nodes on [−1, 1], first to last.
@@ -183,14 +223,8 @@ impl Far {
     pub fn at(&self, t: f64, x: &[f64], out: &mut FarAt) {
         let m = x.len();
         let (p, d) = self.powers(t);
-        out.offset.clear();
+        out.reset(m);
         out.offset.extend_from_slice(x);
-        out.hessian.clear();
-        out.hessian.resize(m * m, 0.0);
-        out.gradient.clear();
-        out.gradient.resize(m, 0.0);
-        out.by_time.clear();
-        out.by_time.resize(m, 0.0);
         let mut velocity = vec![0.0; m];
         for k in 0..NODES {
             axpy(-p[k], &self.point[k], &mut out.offset);

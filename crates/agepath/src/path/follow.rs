@@ -74,6 +74,8 @@ enum Attempt {
     Moved,
     Event(usize),
     Lost,
+    /// The step ends outside the curve's trust; the point has not moved.
+    Escaped,
 }
 
 impl<'c, C: Curve> Follower<'c, C> {
@@ -128,6 +130,10 @@ impl<'c, C: Curve> Follower<'c, C> {
                         return Ok(());
                     }
                 }
+                Attempt::Escaped => {
+                    self.anchor()?;
+                    return Err(Halt::Escaped);
+                }
                 Attempt::Lost => {
                     self.careful = true;
                     self.anchor()?;
@@ -146,9 +152,6 @@ impl<'c, C: Curve> Follower<'c, C> {
                     }
                     continue;
                 }
-            }
-            if !self.curve.within_trust() {
-                return Err(Halt::Escaped);
             }
             in_place = if self.t == before { in_place + 1 } else { 0 };
             if in_place > MAX_IN_PLACE {
@@ -196,6 +199,9 @@ impl<'c, C: Curve> Follower<'c, C> {
             match self.curve.violation(step, target.map(|c| c.guard)) {
                 Some(earlier) => target = Some(earlier),
                 None => {
+                    if !self.curve.within_trust() {
+                        return Attempt::Escaped;
+                    }
                     if !self.explained(&x, step * direction, tangent) {
                         return Attempt::Lost;
                     }
@@ -319,6 +325,7 @@ impl<'c, C: Curve> Follower<'c, C> {
 
     /// Flips a membership and goes on, continuously or not. Answers whether it was a jump.
     fn turn_or_jump(&mut self, guard: usize, record: &mut dyn Record) -> Result<bool, Halt> {
+        self.curve.mark();
         let flip = self.curve.flip(guard);
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
@@ -332,7 +339,15 @@ impl<'c, C: Curve> Follower<'c, C> {
     }
 
     fn leap(&mut self, cause: Cause, exit: Option<&[f64]>, record: &mut dyn Record) -> Result<(), Halt> {
-        let landing = self.curve.land(exit)?;
+        let landing = match self.curve.land(exit) {
+            Ok(landing) => landing,
+            Err(halt) => {
+                // Nothing has happened: whoever follows a truer curve may try again from here.
+                self.curve.undo();
+                self.anchor()?;
+                return Err(halt);
+            }
+        };
         let from = std::mem::replace(&mut self.x, landing.x);
         let (size, drop) = (landing.size, landing.drop);
         let go_on = record.record(Step::Leap { t: self.t, cause, from: &from, to: &self.x, size, drop });
@@ -344,6 +359,7 @@ impl<'c, C: Curve> Follower<'c, C> {
 
     /// The curve turns back here: leave it in the direction it was moving.
     fn fold(&mut self, tangent: &[f64], direction: f64, record: &mut dyn Record) -> Result<(), Halt> {
+        self.curve.mark();
         let exit: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
         self.leap(Cause::Fold, Some(&exit), record)
     }

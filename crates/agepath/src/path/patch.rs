@@ -1,11 +1,11 @@
 //! A problem over some rows and some columns, on its own or as part of a window.
 //!
-//! The rows at hand are treated one by one; the others, if there are any, are [`Far`]. With all rows at hand and no far
+//! The rows at hand are treated one by one; the others, if there are any, are a [`Background`]. With all rows at hand and no far
 //! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
 
 use super::chart::Chart;
 use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
-use super::far::{Far, FarAt};
+use super::far::{Background, FarAt};
 use super::types::Cause;
 use crate::linalg::{Cholesky, Definiteness, dot};
 use crate::loss::LossAt;
@@ -112,7 +112,7 @@ pub(crate) struct Patch<'p> {
     /// Rows and columns of the problem that these are.
     pub row_ids: Vec<usize>,
     pub col_ids: Vec<usize>,
-    pub far: Option<Far>,
+    pub far: Option<Background>,
     /// How far from the far part's reference curve it may be trusted.
     pub trust: f64,
     pub chart: Chart,
@@ -122,6 +122,8 @@ pub(crate) struct Patch<'p> {
     pub at: Evaluation,
     pub factor: Cholesky,
     pub counters: Counters,
+    /// The membership to go back to.
+    marked: Membership,
     /// Guards and their rates where `crossing` was last asked.
     guards: Vec<(f64, f64)>,
     direction: f64,
@@ -150,6 +152,7 @@ impl<'p> Patch<'p> {
             at: Evaluation::default(),
             factor: Cholesky::default(),
             counters: Counters::default(),
+            marked: Membership::default(),
             guards: Vec::new(),
             direction: 1.0,
         };
@@ -161,7 +164,7 @@ impl<'p> Patch<'p> {
     }
 
     /// A part of `parent`: the named rows as they are, everything else in `far`.
-    pub fn part(parent: &Patch<'p>, rows: &[usize], cols: &[usize], far: Far, trust: f64) -> Self {
+    pub fn part(parent: &Patch<'p>, rows: &[usize], cols: &[usize], far: Background, trust: f64) -> Self {
         let pick = |from: &[f64], ids: &[usize]| ids.iter().map(|&k| from[k]).collect::<Vec<_>>();
         let mut membership = Membership {
             zone: rows.iter().map(|&i| parent.membership.zone[i]).collect(),
@@ -189,6 +192,7 @@ impl<'p> Patch<'p> {
             at: Evaluation::default(),
             factor: Cholesky::default(),
             counters: Counters::default(),
+            marked: Membership::default(),
             guards: Vec::new(),
             direction: 1.0,
         }
@@ -735,6 +739,14 @@ impl Curve for Patch<'_> {
 
     fn norm(&self, dx: &[f64]) -> f64 {
         dx.iter().zip(&self.column_scales).map(|(d, s)| (d * s).powi(2)).sum::<f64>().sqrt()
+    }
+
+    fn mark(&mut self) {
+        self.marked.clone_from(&self.membership);
+    }
+
+    fn undo(&mut self) {
+        self.membership.clone_from(&self.marked);
     }
 
     fn within_trust(&self) -> bool {

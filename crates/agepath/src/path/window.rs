@@ -10,7 +10,9 @@
 
 use super::compress::{Compressed, compress};
 use super::curve::{Curve, Halt};
+use super::exact;
 use super::follow::Follower;
+use super::moments::Moments;
 use super::patch::{Membership, Patch};
 use super::trace::{RawEvent, RawKnot, Recorder, Trace, Watch};
 use super::types::{Cause, Kind, Work};
@@ -93,6 +95,11 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
     if patch.rows() <= LEAF_ROWS {
         return directly(patch, stop, ctx, depth, Until::Stop);
     }
+    if depth == 0
+        && let Some(moments) = Moments::of_all_rows(patch)
+    {
+        return exact::follow(patch, moments, stop, ctx);
+    }
     if ctx.levels.len() <= depth {
         ctx.levels.push(Level::default());
     }
@@ -161,14 +168,20 @@ impl Level {
 
 /// When a stretch that is followed row by row ends before its stop.
 #[derive(Clone, Copy, PartialEq)]
-enum Until {
+pub(super) enum Until {
     Stop,
     Jump,
     Events(usize),
 }
 
 /// Follows event by event with every row of `patch` at hand.
-fn directly(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usize, until: Until) -> Result<(), Halt> {
+pub(super) fn directly(
+    patch: &mut Patch,
+    stop: f64,
+    ctx: &mut Context,
+    depth: usize,
+    until: Until,
+) -> Result<(), Halt> {
     let (t, x) = (patch.at.t, patch.at.x.clone());
     let (col_ids, columns) = (patch.col_ids.clone(), patch.problem.design.cols());
     let mut recorder =
@@ -239,7 +252,7 @@ fn window(patch: &mut Patch, t1: f64, ctx: &mut Context, depth: usize) -> Result
     Ok(Outcome::Accepted { error, near: near.len() })
 }
 
-fn collect(work: &mut Work, child: &Patch) {
+pub(super) fn collect(work: &mut Work, child: &Patch) {
     work.factorizations += child.counters.factorizations;
     work.updates += child.counters.updates;
     work.acs_fits += child.counters.acs_fits;

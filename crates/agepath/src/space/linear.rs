@@ -78,7 +78,8 @@ impl Dense {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    fn predict(&self, theta: &[f64], z: &mut [f64]) {
+    /// z = Xθ.
+    pub fn predict(&self, theta: &[f64], z: &mut [f64]) {
         linalg::vectorised(|| {
             for (b, z) in z.chunks_mut(BLOCK).enumerate() {
                 z.fill(0.0);
@@ -100,6 +101,26 @@ impl Dense {
                 }
             }
         });
+    }
+
+    /// The same rows with one more column.
+    pub(crate) fn with_column(&self, column: &[f64]) -> Dense {
+        let mut data = self.data.clone();
+        data.extend_from_slice(column);
+        Dense { rows: self.rows, cols: self.cols + 1, data }
+    }
+
+    /// The products of every pair of columns a ≥ b: (0,0), (1,0), (1,1), (2,0) …
+    pub(crate) fn pair_products(&self) -> Dense {
+        let cols = self.cols * (self.cols + 1) / 2;
+        let mut data = vec![0.0; self.rows * cols];
+        let mut out = data.chunks_mut(self.rows.max(1));
+        for a in 0..self.cols {
+            for (b, out) in (0..=a).zip(&mut out) {
+                linalg::multiply(self.column(a), self.column(b), out);
+            }
+        }
+        Dense { rows: self.rows, cols, data }
     }
 
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.

@@ -1,0 +1,161 @@
+//! Windows over an exact background: for squared loss with a polynomial pacing the far rows are [`Moments`], so a window
+//! needs no nodes and no check. It ends where the point leaves the tube in which far rows provably keep their zones, and
+//! the next one begins there.
+
+use super::curve::{Curve, Halt};
+use super::far::Background;
+use super::moments::Moments;
+use super::patch::Patch;
+use super::trace::RawKnot;
+use super::window::{Context, Until, collect, directly};
+use crate::linalg::axpy;
+
+/// Windows aim at this many near rows.
+const NEAR_ROWS: usize = 96;
+/// The tube around the tangent line is this wide, relative to how far the line goes.
+const TUBE: f64 = 0.5;
+/// ... and at least this wide, in units of z.
+const MIN_TUBE: f64 = 1e-6;
+/// The first window's length.
+const FIRST_WIDTH: f64 = 0.02;
+/// Below this residual over all rows a window's end needs no polish.
+const SETTLED: f64 = 1e-13;
+/// A residual that no longer falls is accepted below this; above it, the moments are centred anew.
+const STAGNATED: f64 = 1e-11;
+/// Windows that get nowhere, one after the other, before a stretch is followed row by row.
+const MAX_STUCK: usize = 3;
+
+/// Follows `patch` (all rows, evaluated and factored) to `stop`.
+pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &mut Context) -> Result<(), Halt> {
+    let columns: Vec<usize> = (0..patch.cols()).collect();
+    // Rows that the moments leave out, each with the zone it had when it was taken out.
+    let mut near: Vec<usize> = Vec::new();
+    let mut width = FIRST_WIDTH;
+    let mut tube = 1.0;
+    let mut stuck = 0;
+    patch.factorize();
+    let mut tangent = patch.tangent();
+    while patch.at.t != stop {
+        let t0 = patch.at.t;
+        if !ctx.watch.go_on(t0, ctx.trace) {
+            return Err(Halt::Stopped);
+        }
+        let left = stop - t0;
+        let speed = patch.norm(&tangent);
+        let (next, t1, radius) = loop {
+            let t1 = if left.abs() < 1.2 * width { stop } else { t0 + left.signum() * width };
+            let radius = tube * TUBE * (t1 - t0).abs() * speed + MIN_TUBE;
+            let next = near_rows(patch, t1, &tangent, radius);
+            if next.len() < 4 * NEAR_ROWS || width < 1e-9 {
+                break (next, t1, radius);
+            }
+            width *= 0.5;
+        };
+        exchange(&mut moments, patch, &near, &next);
+        near = next;
+        moments.measure_from(t0, &patch.at.x, &tangent);
+        let background = Background::Moments(Box::new(moments.clone()));
+        let mut child = Patch::part(patch, &near, &columns, background, radius);
+        child.evaluate(t0, &patch.at.x);
+        let went = directly(&mut child, t1, ctx, 1, Until::Stop);
+        collect(ctx.work, &child);
+        ctx.work.windows += 1;
+        let progressed = child.at.t != t0;
+        adopt(patch, &child, &near);
+        if !settle(patch, &child) {
+            // Rounding has piled up in the moments: centre them here.
+            moments = renewed(patch, &mut near)?;
+            ctx.work.restarts += 1;
+        }
+        ctx.trace.knots.push(RawKnot { t: patch.at.t, x: patch.at.x.clone() });
+        match went {
+            Ok(()) => {
+                let fill = NEAR_ROWS as f64 / near.len().max(1) as f64;
+                width = (t1 - t0).abs().max(0.5 * width) * fill.clamp(0.5, 2.0);
+                tube = (0.9 * tube).max(0.2);
+                stuck = 0;
+            }
+            Err(Halt::Escaped) => {
+                tube = (1.5 * tube).min(10.0);
+                stuck = if progressed { 0 } else { stuck + 1 };
+            }
+            // What ends the path here may look different with all rows at hand.
+            Err(Halt::Broken(_)) => stuck = MAX_STUCK,
+            Err(Halt::Stopped) => return Err(Halt::Stopped),
+        }
+        if stuck >= MAX_STUCK && patch.at.t != stop {
+            let left = stop - patch.at.t;
+            let end = if left.abs() < width { stop } else { patch.at.t + left.signum() * width };
+            directly(patch, end, ctx, 0, Until::Jump)?;
+            moments = renewed(patch, &mut near)?;
+            stuck = 0;
+        }
+        tangent = patch.tangent();
+    }
+    Ok(())
+}
+
+/// Moments centred where the patch stands, with no row left out.
+fn renewed(patch: &mut Patch, near: &mut Vec<usize>) -> Result<Moments, Halt> {
+    near.clear();
+    patch.factorize();
+    Moments::of_all_rows(patch).ok_or(Halt::Escaped)
+}
+
+/// Rows that may touch a threshold by t1 while x stays within `radius` of the tangent line.
+fn near_rows(patch: &Patch, t1: f64, tangent: &[f64], radius: f64) -> Vec<usize> {
+    let n = patch.rows();
+    let mut dz = vec![0.0; n];
+    patch.design.predict(tangent, &mut dz);
+    let ahead = t1 - patch.at.t;
+    let (now, then) = (patch.at.cuts, patch.problem.pacing.cuts(patch.chart.inverse_age(t1)));
+    let (now, then) = (now.as_slice(), then.as_slice());
+    let is_near = |&i: &usize| {
+        let r = patch.at.z[i] - patch.target[i];
+        let (go, reach) = (ahead * dz[i], radius * patch.row_norms[i]);
+        let (low, high) = (r + go.min(0.0) - reach, r + go.max(0.0) + reach);
+        let largest = low.abs().max(high.abs()).powi(2);
+        let smallest = if low * high <= 0.0 { 0.0 } else { low.abs().min(high.abs()).powi(2) };
+        let zone = patch.membership.zone[i] as usize;
+        let may_fall = zone > 0 && smallest * now[zone - 1].value.min(then[zone - 1].value) <= 1.0;
+        let may_rise = zone < now.len() && largest * now[zone].value.max(then[zone].value) >= 1.0;
+        may_fall || may_rise
+    };
+    (0..n).filter(is_near).collect()
+}
+
+/// Takes the new near rows out of the moments and puts the old ones back, each in its present zone.
+fn exchange(moments: &mut Moments, patch: &Patch, old: &[usize], new: &[usize]) {
+    // Both lists are sorted.
+    let without =
+        |a: &[usize], b: &[usize]| a.iter().copied().filter(|i| b.binary_search(i).is_err()).collect::<Vec<usize>>();
+    moments.add(patch, &without(old, new), 1.0);
+    moments.add(patch, &without(new, old), -1.0);
+}
+
+/// Takes over the child's memberships and its factor.
+fn adopt(patch: &mut Patch, child: &Patch, near: &[usize]) {
+    for (&i, &zone) in near.iter().zip(&child.membership.zone) {
+        patch.membership.zone[i] = zone;
+    }
+    patch.membership.coord.clone_from(&child.membership.coord);
+    patch.membership.active.clone_from(&child.membership.active);
+    patch.factor.clone_from(&child.factor);
+}
+
+/// Evaluates all rows where the child stands and polishes; false if rounding keeps the residual up.
+fn settle(patch: &mut Patch, child: &Patch) -> bool {
+    let (t, mut x) = (child.at.t, child.at.x.clone());
+    patch.evaluate(t, &x);
+    let mut last = f64::INFINITY;
+    for _ in 0..5 {
+        let residual = patch.residual();
+        if residual <= SETTLED || residual > 0.5 * last {
+            return residual <= STAGNATED;
+        }
+        last = residual;
+        axpy(1.0, &patch.newton_step(), &mut x);
+        patch.evaluate(t, &x);
+    }
+    patch.residual() <= STAGNATED
+}
