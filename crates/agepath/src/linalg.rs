@@ -36,6 +36,7 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// out = A b for a symmetric A given by its lower triangle.
+#[inline(always)]
 pub fn symmetric_times(a: &[f64], b: &[f64], out: &mut [f64]) {
     let m = b.len();
     out.fill(0.0);

@@ -11,7 +11,7 @@ use super::window::{Context, Until, collect, directly};
 use crate::linalg::axpy;
 
 /// Windows aim at this many near rows.
-const NEAR_ROWS: usize = 96;
+const NEAR_ROWS: usize = 48;
 /// The tube around the tangent line is this wide, relative to how far the line goes.
 const TUBE: f64 = 0.5;
 /// ... and at least this wide, in units of z.
@@ -22,6 +22,8 @@ const FIRST_WIDTH: f64 = 0.02;
 const SETTLED: f64 = 1e-13;
 /// A residual that no longer falls is accepted below this; above it, the moments are centred anew.
 const STAGNATED: f64 = 1e-11;
+/// A window that advances by less, with no event, got nowhere.
+const NOWHERE: f64 = 1e-8;
 /// Windows that get nowhere, one after the other, before a stretch is followed row by row.
 const MAX_STUCK: usize = 3;
 
@@ -40,6 +42,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         if !ctx.watch.go_on(t0, ctx.trace) {
             return Err(Halt::Stopped);
         }
+        let seen = ctx.trace.events.len();
         let left = stop - t0;
         let speed = patch.norm(&tangent);
         let (next, t1, radius) = loop {
@@ -60,7 +63,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         let went = directly(&mut child, t1, ctx, 1, Until::Stop);
         collect(ctx.work, &child);
         ctx.work.windows += 1;
-        let progressed = child.at.t != t0;
+        let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > seen;
         adopt(patch, &child, &near);
         if !settle(patch, &child) {
             // Rounding has piled up in the moments: centre them here.
@@ -85,7 +88,8 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         }
         if stuck >= MAX_STUCK && patch.at.t != stop {
             let left = stop - patch.at.t;
-            let end = if left.abs() < width { stop } else { patch.at.t + left.signum() * width };
+            let stretch = width.max(FIRST_WIDTH);
+            let end = if left.abs() < stretch { stop } else { patch.at.t + left.signum() * stretch };
             directly(patch, end, ctx, 0, Until::Jump)?;
             moments = renewed(patch, &mut near)?;
             stuck = 0;

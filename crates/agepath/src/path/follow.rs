@@ -12,7 +12,7 @@ const STAGNATED: f64 = 1e-11;
 /// Newton iterations before giving up.
 const MAX_NEWTON: usize = 12;
 /// A chord iteration that gains less than this is followed by a fresh factor.
-const SLOW: f64 = 0.1;
+const SLOW: f64 = 0.02;
 /// The corrector may move the point by at most this share of what the predictor did: else the step was too long to be
 /// sure of the branch.
 const PREDICTOR_SHARE: f64 = 0.5;
@@ -67,6 +67,17 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
+}
+
+/// Where in Newton's loop a step is adjusted.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// Before the first evaluation; there is no step yet.
+    First,
+    /// The factor is an older one.
+    Chord,
+    /// The factor belongs to this point.
+    Fresh,
 }
 
 /// How an attempted step ended.
@@ -157,7 +168,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             if in_place > MAX_IN_PLACE {
                 return Err(Halt::Broken(crate::error::Breakdown::Stalled));
             }
-            self.reach = (2.0 * self.reach).max(4.0 * (self.t - before).abs());
+            self.reach = self.reach.max(2.5 * (self.t - before).abs());
         }
         Ok(())
     }
@@ -254,13 +265,17 @@ impl<'c, C: Curve> Follower<'c, C> {
         let step = direction * c.after;
         let mut x = self.predict(step, tangent);
         let mut t = self.t + step;
-        self.newton(&mut x, step, tangent, LOCATED, |curve, dx, first| {
-            if !first {
+        let mut slope = tangent.to_vec();
+        self.newton(&mut x, step, tangent, LOCATED, |curve, dx, stage| {
+            if stage == Stage::Fresh {
+                slope = curve.tangent();
+            }
+            if stage != Stage::First {
                 // dx + dt·(dx/dt) keeps F = 0 to first order; choose dt so that the guard vanishes too.
-                let rate = curve.guard_rate(c.guard, 1.0, tangent);
+                let rate = curve.guard_rate(c.guard, 1.0, &slope);
                 let dt = -(curve.guard(c.guard) + curve.guard_rate(c.guard, 0.0, dx)) / rate;
                 t += dt;
-                dx.iter_mut().zip(tangent).for_each(|(dx, v)| *dx += dt * v);
+                dx.iter_mut().zip(&slope).for_each(|(dx, v)| *dx += dt * v);
             }
             t
         })?;
@@ -276,10 +291,10 @@ impl<'c, C: Curve> Follower<'c, C> {
         step: f64,
         tangent: &[f64],
         tolerance: f64,
-        mut adjust: impl FnMut(&mut C, &mut [f64], bool) -> f64,
+        mut adjust: impl FnMut(&mut C, &mut [f64], Stage) -> f64,
     ) -> Option<()> {
         let allowed = PREDICTOR_SHARE * step.abs() * self.curve.norm(tangent) + TINY_MOVE;
-        let mut t = adjust(self.curve, &mut [], true);
+        let mut t = adjust(self.curve, &mut [], Stage::First);
         let mut last = f64::INFINITY;
         let mut moved = 0.0;
         let mut fresh = false;
@@ -306,7 +321,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 fresh = false;
             }
             let mut dx = self.curve.newton_step();
-            t = adjust(self.curve, &mut dx, false);
+            t = adjust(self.curve, &mut dx, if fresh { Stage::Fresh } else { Stage::Chord });
             if residual <= tolerance && (t - old_t).abs() <= 0.1 * tolerance * (1.0 + t.abs()) {
                 return Some(());
             }

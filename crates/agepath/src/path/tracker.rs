@@ -1,7 +1,7 @@
 //! The whole path: start, follow, certify.
 
 use super::chart::Chart;
-use super::curve::Halt;
+use super::curve::{Curve, Halt};
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
 use super::trace::{RawKnot, Trace, Watch};
@@ -79,6 +79,11 @@ pub fn age_path(
     Ok(path)
 }
 
+/// ACS steps from a start of one's own choice ...
+const MAX_START_STEPS: usize = 2000;
+/// ... until they are this small, relative to the point: then the basin is chosen and Newton may finish.
+const CLOSE: f64 = 1e-4;
+
 /// Brings the patch to a solution at time t.
 fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Result<(), Breakdown> {
     let (n, zero) = (patch.rows(), vec![0.0; patch.cols()]);
@@ -92,6 +97,18 @@ fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Resul
             patch.fit_weighted(0.0, &zero, &weights)?.0
         }
     };
+    let mut x = x;
+    if options.direction == Direction::Up {
+        for _ in 0..MAX_START_STEPS {
+            patch.evaluate_by_value(t, &x);
+            let next = patch.acs_step(t, &x)?;
+            let moved = patch.distance(&next, &x);
+            x = next;
+            if moved <= CLOSE * (1.0 + patch.norm(&x)) {
+                break;
+            }
+        }
+    }
     patch.evaluate_by_value(t, &x);
     match patch.descend(None) {
         Ok(_) => Ok(()),

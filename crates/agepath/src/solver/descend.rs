@@ -1,31 +1,38 @@
-//! From a point that is no local minimiser to the one that ACS would find, without ACS's thousands of fits.
+//! From a point that is no local minimiser down to the next one, without ACS's thousands of fits.
 //!
-//! Near a fold the objective is almost flat and ACS crawls. So: first leave along the direction of negative curvature;
-//! then ACS steps, each stretched while the objective keeps falling, choose the basin; as soon as the reduced Hessian
-//! is stable, Newton finishes. The objective never goes up.
+//! Near a fold the objective is almost flat along one direction and steep across it: ACS crawls along the floor of a
+//! valley. So: leave along the direction of negative curvature, just far enough to be going down; then take Newton steps
+//! in a trust region whose radius is tied to the distance gone so far. Across the valley they are Newton steps and stay
+//! on its floor, along it they at most triple the distance each time, and they end in the basin that the valley leads to,
+//! as ACS does. A step must lower the objective about as its quadratic model says; the objective never goes up.
 
 use crate::error::Breakdown;
 use crate::linalg::{Definiteness, axpy};
 use crate::path::curve::{Curve, Halt, Landing};
 use crate::path::patch::{Coord, Patch};
 
-/// ACS steps before giving up.
-const MAX_STEPS: usize = 2000;
-/// Newton iterations to finish.
-const MAX_NEWTON: usize = 40;
+/// Steps before giving up.
+const MAX_STEPS: usize = 500;
 /// Finished at this relative residual.
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-10;
-/// An ACS step may be stretched by up to this factor.
-const MAX_STRETCH: f64 = 4096.0;
-/// Newton may take over when it moves no further than we have come, or this many times the last ACS step.
-const NEWTON_REACH: f64 = 30.0;
+/// The trust radius is this many times the distance gone ...
+const RADIUS: f64 = 2.0;
+/// ... and, when nothing is near a fold, at least this, relative to the size of the point.
+const FREE_RADIUS: f64 = 0.05;
+/// A step must achieve this share of the predicted fall.
+const SUFFICIENT: f64 = 0.25;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
-/// First trial length along an exit, in units of z, and how often it is doubled.
-const FIRST_EXIT: f64 = 1e-9;
-const MAX_DOUBLINGS: usize = 60;
+/// First trial length along an exit, in units of z, and by what and how often it is multiplied.
+const FIRST_EXIT: f64 = 1e-7;
+const EXIT_GROWTH: f64 = 3.0;
+const MAX_EXITS: usize = 32;
+/// Predictors beyond this size mean that nothing bounds the solution.
+const RUNAWAY: f64 = 1e6;
+/// The regularisation of a step that is too long grows by this.
+const DAMPING_GROWTH: f64 = 4.0;
 
 impl Patch<'_> {
     /// Descends from the last evaluated point at its t. Sets membership, evaluation and factor at the end.
@@ -33,115 +40,134 @@ impl Patch<'_> {
         let t = self.at.t;
         let start = self.at.x.clone();
         let from = self.merit(t, &start);
-        let mut x = start.clone();
-        // Without an exit the membership has just been flipped and its weights are not what the losses say:
-        // the first fit uses them as they are.
-        let mut forced = exit.is_none();
-        if let Some(exit) = exit {
-            x = self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?;
+        let first = match exit {
+            Some(exit) => self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?,
+            // Without an exit the membership has just been changed and its weights are not what the losses say: the
+            // first ACS step takes them as they are.
+            None => self.acs_step(t, &start).map_err(Halt::Broken)?,
+        };
+        let at_least = if exit.is_some() { 0.0 } else { FREE_RADIUS * (1.0 + self.norm(&start)) };
+        let end = self.roll(t, first, &start, at_least)?;
+        if !self.within_trust() {
+            return Err(Halt::Escaped);
         }
-        let mut value = self.merit(t, &x);
-        for _ in 0..MAX_STEPS {
-            if forced {
-                self.evaluate(t, &x);
-                forced = false;
-            } else {
-                self.evaluate_by_value(t, &x);
+        let drop = from - self.value();
+        Ok(Landing { size: self.distance(&end, &start), x: end, drop })
+    }
+
+    /// The convex fit with the weights of the last evaluation.
+    pub(crate) fn acs_step(&mut self, t: f64, x: &[f64]) -> Result<Vec<f64>, Breakdown> {
+        self.counters.acs_fits += 1;
+        let weights: Vec<f64> = self.at.weight.iter().map(|v| v.value.clamp(0.0, 1.0)).collect();
+        Ok(self.fit_weighted(t, x, &weights)?.0)
+    }
+
+    pub(crate) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
+        self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+    }
+
+    /// Goes along `exit` until the objective has begun to fall.
+    fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
+        let mut length = FIRST_EXIT / self.norm(exit);
+        for _ in 0..MAX_EXITS {
+            let mut x = start.to_vec();
+            axpy(length, exit, &mut x);
+            if self.merit(t, &x) < from - 10.0 * NOISE * from.abs() {
+                return Some(x);
             }
-            let weights: Vec<f64> = self.at.weight.iter().map(|v| v.value.clamp(0.0, 1.0)).collect();
-            self.counters.acs_fits += 1;
-            let (fit, _, _) = self.fit_weighted(t, &x, &weights).map_err(Halt::Broken)?;
-            let step: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| f - x).collect();
-            let gone: Vec<f64> = x.iter().zip(&start).map(|(a, b)| a - b).collect();
-            let reach = NEWTON_REACH * self.norm(&step) + self.norm(&gone);
-            (x, value) = self.stretch(t, &x, &fit, &step, value);
-            if let Some(end) = self.finish(t, &x, value, reach) {
-                let size = self.norm(&end.iter().zip(&start).map(|(a, b)| a - b).collect::<Vec<_>>());
-                let drop = from - self.merit(t, &end);
-                if !self.within_trust() {
-                    return Err(Halt::Escaped);
+            length *= EXIT_GROWTH;
+        }
+        None
+    }
+
+    /// Trust-region Newton from x to a stable stationary point.
+    fn roll(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
+        self.set_coords(&x);
+        self.evaluate_by_value(t, &x);
+        let mut value = self.value();
+        let mut shrink = 1.0;
+        let mut last = f64::INFINITY;
+        for _ in 0..MAX_STEPS {
+            self.release_coords();
+            let radius = shrink * (RADIUS * self.distance(&x, start)).max(at_least);
+            let residual = self.violation_of_kkt();
+            let (step, stable) = self.bounded_step(radius);
+            if stable && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
+                return Ok(x);
+            }
+            let mut next = x.clone();
+            axpy(1.0, &step, &mut next);
+            let promised = -self.model_change(&step);
+            self.bind_coords(&mut next);
+            self.evaluate_by_value(t, &next);
+            let there = self.value();
+            let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
+            if largest > RUNAWAY || !there.is_finite() {
+                return Err(Halt::Broken(Breakdown::Unbounded));
+            }
+            let noise = 100.0 * NOISE * value.abs();
+            if value - there >= SUFFICIENT * promised - noise {
+                (x, value, last) = (next, there, residual);
+                shrink = (2.0 * shrink).min(1.0);
+            } else {
+                shrink *= 0.25;
+                if shrink < 1e-12 {
+                    return Err(Halt::Broken(Breakdown::Stalled));
                 }
-                return Ok(Landing { x: end, size, drop });
+                self.set_coords(&x);
+                self.evaluate_by_value(t, &x);
             }
         }
         Err(Halt::Broken(Breakdown::Stalled))
     }
 
-    /// Goes along `exit` for as long as the objective falls.
-    fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
-        let noise = NOISE * from.abs();
-        let unit = FIRST_EXIT / self.norm(exit);
-        let at = |length: f64| {
-            let mut x = start.to_vec();
-            axpy(length, exit, &mut x);
-            x
-        };
-        let mut best: Option<(f64, f64)> = None;
-        let mut length = unit;
-        for _ in 0..MAX_DOUBLINGS {
-            let value = self.merit(t, &at(length));
-            match best {
-                None if value < from - noise => best = Some((length, value)),
-                Some((_, lowest)) if value < lowest => best = Some((length, value)),
-                Some(_) => break,
-                None => {}
+    /// (H + μD²)⁻¹ times the downhill gradient on the face, with the smallest tried μ ≥ 0 that makes it positive and the
+    /// step no longer than `radius`; and whether that was μ = 0.
+    fn bounded_step(&mut self, radius: f64) -> (Vec<f64>, bool) {
+        self.counters.factorizations += 1;
+        let active = self.membership.active.clone();
+        let k = active.len();
+        let (a, magnitude) = self.hessian(&active);
+        if self.factor.factor(&a, &magnitude) != Definiteness::Indefinite {
+            let step = self.newton_step();
+            if self.norm(&step) <= radius {
+                return (step, true);
             }
-            length *= 2.0;
         }
-        best.map(|(length, _)| at(length))
-    }
-
-    /// The ACS point, or one further along the same line if the objective keeps falling there.
-    fn stretch(&self, t: f64, x: &[f64], fit: &[f64], step: &[f64], value: f64) -> (Vec<f64>, f64) {
-        let first = self.merit(t, fit);
-        let (mut best, mut lowest) = (fit.to_vec(), first.min(value));
-        let mut factor = 2.0;
-        while factor <= MAX_STRETCH {
-            // Coefficients that the fit set to zero, or that would change sign, stay at zero.
-            let mut trial = x.to_vec();
-            axpy(factor, step, &mut trial);
-            for j in 0..x.len() {
-                if self.l1[j] > 0.0 && (fit[j] == 0.0 || trial[j] * fit[j] < 0.0) {
-                    trial[j] = 0.0;
+        let scaled = |p: usize| self.column_scales[active[p]].powi(2);
+        let mut damping = 1e-8 * (0..k).map(|p| magnitude[p] / scaled(p)).fold(f64::MIN_POSITIVE, f64::max);
+        loop {
+            let mut damped = a.clone();
+            let mut grown = magnitude.clone();
+            for p in 0..k {
+                damped[p * k + p] += damping * scaled(p);
+                grown[p] += damping * scaled(p);
+            }
+            if self.factor.factor(&damped, &grown) == Definiteness::Positive {
+                let step = self.newton_step();
+                if self.norm(&step) <= radius {
+                    return (step, false);
                 }
             }
-            let there = self.merit(t, &trial);
-            if there >= lowest - NOISE * lowest.abs() {
-                break;
-            }
-            (best, lowest) = (trial, there);
-            factor *= 2.0;
+            damping *= DAMPING_GROWTH;
         }
-        (best, lowest)
     }
 
-    /// Newton from x within `reach`; None if it does not go down to a stable point nearby.
-    fn finish(&mut self, t: f64, start: &[f64], value: f64, reach: f64) -> Option<Vec<f64>> {
-        let mut x = start.to_vec();
-        self.set_coords(&x);
-        let mut last = f64::INFINITY;
-        let mut moved = 0.0;
-        for _ in 0..MAX_NEWTON {
-            self.evaluate_by_value(t, &x);
-            self.release_coords();
-            if self.factorize() == Definiteness::Indefinite {
-                return None;
-            }
-            let residual = self.violation_of_kkt();
-            if residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last) {
-                let down = self.merit(t, &x) <= value + NOISE * 100.0 * value.abs();
-                return down.then_some(x);
-            }
-            let step = self.newton_step();
-            moved += self.norm(&step);
-            if moved > reach {
-                return None;
-            }
-            axpy(1.0, &step, &mut x);
-            self.bind_coords(&mut x);
-            last = residual;
-        }
-        None
+    /// What the quadratic model says a step changes: gᵀs + ½ sᵀHs on the face.
+    fn model_change(&self, step: &[f64]) -> f64 {
+        let mut dz = vec![0.0; self.rows()];
+        self.design.predict(step, &mut dz);
+        let rows: f64 = dz.iter().zip(&self.at.h).map(|(d, h)| h * d * d).sum();
+        let far = self.far.as_ref().map_or(0.0, |far| {
+            let mut out = vec![0.0; step.len()];
+            crate::linalg::symmetric_times(&far.hessian(&self.at.far), step, &mut out);
+            crate::linalg::dot(&out, step)
+        });
+        let each = step.iter().enumerate().map(|(j, s)| {
+            let slope = self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign();
+            s * slope + 0.5 * self.l2[j] * s * s
+        });
+        0.5 * (rows + far) + each.sum::<f64>()
     }
 
     /// Signs of the coefficients from their values.

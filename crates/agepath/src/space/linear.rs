@@ -126,12 +126,13 @@ impl Dense {
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
-        let mut scaled = vec![0.0; m.max(1) * BLOCK];
-        let mut plain = vec![0.0; if m < linalg::SMALL { 0 } else { m * BLOCK }];
+        let (small, block) = (m < linalg::SMALL, BLOCK.min(h.len()));
+        let mut scaled = vec![0.0; if small { block } else { m * block }];
+        let mut plain = vec![0.0; if small { 0 } else { m * block }];
         for (b, h) in h.chunks(BLOCK).enumerate() {
             let k = h.len();
             let part = |j: usize| &self.column(j)[b * BLOCK..b * BLOCK + k];
-            if m < linalg::SMALL {
+            if small {
                 linalg::vectorised(|| {
                     for (p, &i) in columns.iter().enumerate() {
                         linalg::multiply(h, part(i), &mut scaled[..k]);
