@@ -11,13 +11,15 @@ use super::window::{Context, Until, collect, directly};
 use crate::linalg::axpy;
 
 /// Windows aim at this many near rows.
-const NEAR_ROWS: usize = 48;
+const NEAR_ROWS: usize = 64;
 /// The tube around the tangent line is this wide, relative to how far the line goes.
 const TUBE: f64 = 0.5;
 /// ... and at least this wide, in units of z.
 const MIN_TUBE: f64 = 1e-6;
 /// The first window's length.
 const FIRST_WIDTH: f64 = 0.02;
+/// Shorter windows do not have fewer near rows: those are there at any length.
+const MIN_WIDTH: f64 = 1e-5;
 /// Below this residual over all rows a window's end needs no polish.
 const SETTLED: f64 = 1e-13;
 /// A residual that no longer falls is accepted below this; above it, the moments are centred anew.
@@ -49,7 +51,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             let t1 = if left.abs() < 1.2 * width { stop } else { t0 + left.signum() * width };
             let radius = tube * TUBE * (t1 - t0).abs() * speed + MIN_TUBE;
             let next = near_rows(patch, t1, &tangent, radius);
-            if next.len() < 4 * NEAR_ROWS || width < 1e-9 {
+            if next.len() < 4 * NEAR_ROWS || width < MIN_WIDTH {
                 break (next, t1, radius);
             }
             width *= 0.5;
@@ -74,10 +76,12 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         match went {
             Ok(()) => {
                 let fill = NEAR_ROWS as f64 / near.len().max(1) as f64;
-                width = (t1 - t0).abs().max(0.5 * width) * fill.clamp(0.5, 2.0);
+                width = ((t1 - t0).abs().max(0.5 * width) * fill.clamp(0.5, 2.0)).max(MIN_WIDTH);
                 tube = (0.9 * tube).max(0.2);
                 stuck = 0;
             }
+            // Still inside: it is a jump that leads out, and all rows must see it.
+            Err(Halt::Escaped) if child.norm(&child.at.far.offset) < 0.5 * radius && !progressed => stuck = MAX_STUCK,
             Err(Halt::Escaped) => {
                 tube = (1.5 * tube).min(10.0);
                 stuck = if progressed { 0 } else { stuck + 1 };

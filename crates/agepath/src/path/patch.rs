@@ -529,11 +529,11 @@ impl<'p> Patch<'p> {
         let names = self.problem.pacing.zones();
         let cause = Cause::Sample { index: self.row_ids[i], from: names[from as usize], to: names[to as usize] };
         self.membership.zone[i] = to;
+        let (old, slope) = (self.at.h[i], self.at.loss[i].slope);
+        self.refresh_row(i);
         if !self.problem.pacing.is_continuous() {
             return Flip { cause, verdict: Verdict::Jump { exit: None } };
         }
-        let (old, slope) = (self.at.h[i], self.at.loss[i].slope);
-        self.refresh_row(i);
         let x = self.row(i);
         let sigma = self.at.h[i] - old;
         let safe = !self.factor.any_held() && self.factor.update(&x, sigma, SAFE_SHARE);

@@ -1,10 +1,10 @@
 //! From a point that is no local minimiser down to the next one, without ACS's thousands of fits.
 //!
 //! Near a fold the objective is almost flat along one direction and steep across it: ACS crawls along the floor of a
-//! valley. So: leave along the direction of negative curvature, just far enough to be going down; then take Newton steps
-//! in a trust region whose radius is tied to the distance gone so far. Across the valley they are Newton steps and stay
-//! on its floor, along it they at most triple the distance each time, and they end in the basin that the valley leads to,
-//! as ACS does. A step must lower the objective about as its quadratic model says; the objective never goes up.
+//! valley. So: leave along the direction of negative curvature, just far enough to be going down. Then let ACS choose the
+//! way; where it crawls, go further in its direction, or along a Newton step that stays on the valley's floor, by a share
+//! of the distance gone so far. Once ACS crawls in a convex basin, trust-region Newton steps finish: each must lower the
+//! objective about as its quadratic model says. The objective never goes up.
 
 use crate::error::Breakdown;
 use crate::linalg::{Definiteness, axpy};
@@ -13,6 +13,11 @@ use crate::path::patch::{Coord, Patch};
 
 /// Steps before giving up.
 const MAX_STEPS: usize = 500;
+/// Close to where the path ended, relative to the size of the point, a step may go this many times the distance gone ...
+const MICROSCOPIC: f64 = 0.01;
+const LEAP: f64 = 2.0;
+/// ... and further out, where the way matters, this many times.
+const STRIDE: f64 = 0.4;
 /// Finished at this relative residual.
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
@@ -21,7 +26,7 @@ const STAGNATED: f64 = 1e-10;
 const RADIUS: f64 = 2.0;
 /// ... and, when nothing is near a fold, at least this, relative to the size of the point.
 const FREE_RADIUS: f64 = 0.05;
-/// A step must achieve this share of the predicted fall.
+/// A Newton step's fall must be the predicted one within this factor.
 const SUFFICIENT: f64 = 0.25;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
@@ -31,8 +36,10 @@ const EXIT_GROWTH: f64 = 3.0;
 const MAX_EXITS: usize = 32;
 /// Predictors beyond this size mean that nothing bounds the solution.
 const RUNAWAY: f64 = 1e6;
-/// The regularisation of a step that is too long grows by this.
-const DAMPING_GROWTH: f64 = 4.0;
+/// The damping of a step that is too long: first, relative to the Hessian; growth; bisections afterwards.
+const FIRST_DAMPING: f64 = 1e-8;
+const DAMPING_GROWTH: f64 = 10.0;
+const DAMPING_BISECTIONS: usize = 5;
 
 impl Patch<'_> {
     /// Descends from the last evaluated point at its t. Sets membership, evaluation and factor at the end.
@@ -47,7 +54,8 @@ impl Patch<'_> {
             None => self.acs_step(t, &start).map_err(Halt::Broken)?,
         };
         let at_least = if exit.is_some() { 0.0 } else { FREE_RADIUS * (1.0 + self.norm(&start)) };
-        let end = self.roll(t, first, &start, at_least)?;
+        let near = self.walk(t, first, &start)?;
+        let end = self.roll(t, near, &start, at_least)?;
         if !self.within_trust() {
             return Err(Halt::Escaped);
         }
@@ -80,6 +88,54 @@ impl Patch<'_> {
         None
     }
 
+    /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
+    fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64]) -> Result<Vec<f64>, Halt> {
+        for _ in 0..MAX_STEPS {
+            self.evaluate_by_value(t, &x);
+            if !self.within_trust() {
+                return Err(Halt::Escaped);
+            }
+            let fit = self.acs_step(t, &x).map_err(Halt::Broken)?;
+            let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
+            let longest = gone * if gone < MICROSCOPIC * (1.0 + self.norm(start)) { LEAP } else { STRIDE };
+            if gone == 0.0 && pace == 0.0 {
+                return Ok(x);
+            }
+            if pace > 0.5 * longest {
+                x = fit;
+                continue;
+            }
+            self.set_coords(&x);
+            self.evaluate_by_value(t, &x);
+            self.release_coords();
+            let (newton, stable) = self.bounded_step(longest);
+            if stable {
+                return Ok(x);
+            }
+            let ahead: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| (f - x) * longest / pace).collect();
+            let lowest = self.merit(t, &fit);
+            x = (self.lower_by(t, &x, &ahead, &fit, lowest))
+                .or_else(|| self.lower_by(t, &x, &newton, &fit, lowest))
+                .unwrap_or(fit);
+        }
+        Err(Halt::Broken(Breakdown::Stalled))
+    }
+
+    /// x + step, or a shorter step in the same direction, if that is lower than the ACS step `fit`.
+    fn lower_by(&self, t: f64, x: &[f64], step: &[f64], fit: &[f64], than: f64) -> Option<Vec<f64>> {
+        [1.0, 0.25, 0.0625].into_iter().find_map(|share| {
+            let mut trial = x.to_vec();
+            axpy(share, step, &mut trial);
+            // Coefficients that ACS sets to zero, or that would change sign, stay at zero.
+            for j in 0..x.len() {
+                if self.l1[j] > 0.0 && (fit[j] == 0.0 || trial[j] * fit[j] < 0.0) {
+                    trial[j] = 0.0;
+                }
+            }
+            (self.merit(t, &trial) < than).then_some(trial)
+        })
+    }
+
     /// Trust-region Newton from x to a stable stationary point.
     fn roll(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
         self.set_coords(&x);
@@ -106,7 +162,8 @@ impl Patch<'_> {
                 return Err(Halt::Broken(Breakdown::Unbounded));
             }
             let noise = 100.0 * NOISE * value.abs();
-            if value - there >= SUFFICIENT * promised - noise {
+            let fall = value - there;
+            if fall >= SUFFICIENT * promised - noise && fall <= promised / SUFFICIENT + noise {
                 (x, value, last) = (next, there, residual);
                 shrink = (2.0 * shrink).min(1.0);
             } else {
@@ -134,23 +191,33 @@ impl Patch<'_> {
                 return (step, true);
             }
         }
-        let scaled = |p: usize| self.column_scales[active[p]].powi(2);
-        let mut damping = 1e-8 * (0..k).map(|p| magnitude[p] / scaled(p)).fold(f64::MIN_POSITIVE, f64::max);
-        loop {
-            let mut damped = a.clone();
-            let mut grown = magnitude.clone();
+        let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
+        let largest = (0..k).map(|p| magnitude[p] / scaled[p]).fold(f64::MIN_POSITIVE, f64::max);
+        let mut try_damping = |damping: f64| {
+            let (mut damped, mut grown) = (a.clone(), magnitude.clone());
             for p in 0..k {
-                damped[p * k + p] += damping * scaled(p);
-                grown[p] += damping * scaled(p);
+                damped[p * k + p] += damping * scaled[p];
+                grown[p] += damping * scaled[p];
             }
-            if self.factor.factor(&damped, &grown) == Definiteness::Positive {
-                let step = self.newton_step();
-                if self.norm(&step) <= radius {
-                    return (step, false);
-                }
+            let positive = self.factor.factor(&damped, &grown) == Definiteness::Positive;
+            positive.then(|| self.newton_step()).filter(|step| self.norm(step) <= radius)
+        };
+        // Enough, then not much more than enough.
+        let (mut low, mut high) = (0.0, FIRST_DAMPING * largest);
+        let mut step = loop {
+            match try_damping(high) {
+                Some(step) => break step,
+                None => (low, high) = (high, high * DAMPING_GROWTH),
             }
-            damping *= DAMPING_GROWTH;
+        };
+        for _ in 0..DAMPING_BISECTIONS {
+            let middle = if low == 0.0 { 0.5 * high } else { (low * high).sqrt() };
+            match try_damping(middle) {
+                Some(longer) => (step, high) = (longer, middle),
+                None => low = middle,
+            }
         }
+        (step, false)
     }
 
     /// What the quadratic model says a step changes: gᵀs + ½ sᵀHs on the face.
