@@ -9,6 +9,7 @@ pub(crate) mod far;
 mod follow;
 mod options;
 pub(crate) mod patch;
+mod slope;
 mod trace;
 mod tracker;
 mod types;
