@@ -145,6 +145,24 @@ fn every_knot_and_every_age_is_a_solution() {
     for_all(&SHAPES, is_solved);
 }
 
+#[test]
+fn every_path_is_complete_or_says_that_there_is_no_minimiser() {
+    for_each(&SHAPES, |run| match run {
+        Ok(run) => ends_well(&run),
+        // Without any path there is no way to tell that this happened to a loss that allows it but by the reason.
+        Err(Error::NoSolution { reason: Breakdown::Unbounded, .. }) => Vec::new(),
+        Err(error) => vec![error.to_string()],
+    });
+}
+
+#[test]
+fn the_certificate_vouches_for_every_path() {
+    for_all(&SHAPES, |run| {
+        let kkt = run.path.certificate.max_kkt;
+        if kkt <= KKT { Vec::new() } else { vec![format!("certificate {kkt:e}")] }
+    });
+}
+
 fn is_solved(run: &Run) -> Vec<String> {
     let mut dice = Dice::new(1);
     let knots = run.path.knots.iter().map(|k| (k.age, knot_theta(&run.case, k)));
@@ -330,6 +348,11 @@ fn judge_jump(run: &Run, event: &Event, before: &[f64], after: &[f64], zones: &[
     out
 }
 
+#[test]
+fn event_ages_agree_with_bisection() {
+    for_all(&SHAPES, bisected);
+}
+
 /// Every sample event, found again by bisection of the guard over exact solutions.
 fn bisected(run: &Run) -> Vec<String> {
     let mut out = Vec::new();
@@ -391,6 +414,12 @@ fn slope_is_right(run: &Run) -> Vec<String> {
     out
 }
 
+#[test]
+fn between_jumps_the_path_is_what_a_fine_acs_sweep_gives() {
+    for_all(&SHAPES[..2], |run| sweep(run, 1.01));
+    for_all(&SHAPES[2..], |run| sweep(run, 1.02));
+}
+
 /// ACS with small steps, compared at every few steps that are not next to a jump. It starts where the path does and,
 /// after each jump, where the path landed: whether that is where ACS lands is a law of its own.
 fn sweep(run: &Run, ratio: f64) -> Vec<String> {
@@ -436,6 +465,11 @@ fn from_infinity(run: &Run) -> Vec<f64> {
     acs.theta
 }
 
+#[test]
+fn jumps_land_where_acs_does() {
+    for_all(&SHAPES, landings);
+}
+
 /// Plain ACS from the point before each jump, a hair beyond its age.
 fn landings(run: &Run) -> Vec<String> {
     let mut out = Vec::new();
@@ -451,6 +485,18 @@ fn landings(run: &Run) -> Vec<String> {
         }
     }
     out
+}
+
+#[test]
+fn a_jump_is_two_knots_and_no_age_has_more_knots_than_its_jumps_need() {
+    for_all(&SHAPES, |run| {
+        let knots = &run.path.knots;
+        let repeated = |k: &usize| knots[*k] == knots[k + 1];
+        (0..knots.len() - 1)
+            .filter(repeated)
+            .map(|k| format!("knot {k} at age {} is there twice", knots[k].age))
+            .collect()
+    });
 }
 
 /// The same cases every time, and no file of past failures: a failure names its case.
@@ -501,6 +547,30 @@ fn scaled(case: &Case, kappa: f64) -> (Case, f64, f64) {
     (out, age, coef)
 }
 
+#[test]
+fn scaling_the_losses_relabels_the_ages() {
+    for_all(&SHAPES[1..2], |run| {
+        let (case, age_factor, coef_factor) = scaled(&run.case, 3.7);
+        let (low, high) = run.options.ages;
+        let options = PathOptions { ages: (low * age_factor, high * age_factor), ..run.options.clone() };
+        let (problem, path) = case.path(&options);
+        let mut out = same_events(&run.path, &path, age_factor, &|i| i);
+        let mut dice = Dice::new(5);
+        for age in (0..10).map(|_| dice.age(run.path.ages)).filter(|&a| !run.jump_within(a, 1e-6)) {
+            let other = age * age_factor;
+            if !(path.ages.0..=path.ages.1).contains(&other) {
+                continue;
+            }
+            let (a, b) = (run.at(age), solution(&case, &problem, &path, other));
+            let b: Vec<f64> = b.iter().map(|b| b / coef_factor).collect();
+            if !run.runs_away(&a) && distance(&a, &b) > 1e-8 * (1.0 + norm(&a)) {
+                out.push(format!("at age {age}: {a:?} and {b:?}"));
+            }
+        }
+        out
+    });
+}
+
 /// The same events at the same ages, rows renamed.
 fn same_events(a: &Path, b: &Path, age_factor: f64, row: &dyn Fn(usize) -> usize) -> Vec<String> {
     if a.events.len() != b.events.len() {
@@ -518,6 +588,33 @@ fn same_events(a: &Path, b: &Path, age_factor: f64, row: &dyn Fn(usize) -> usize
         .map(|(a, b)| format!("{a:?} became {b:?}"))
         .take(2)
         .collect()
+}
+
+#[test]
+fn permuting_rows_permutes_the_path() {
+    for_all(&SHAPES[1..], |run| {
+        let order = Dice::new(6).shuffled(run.case.n);
+        let mut case = run.case.clone();
+        for (to, &from) in order.iter().enumerate() {
+            let d = case.d;
+            case.x[to * d..(to + 1) * d].copy_from_slice(&run.case.x[from * d..(from + 1) * d]);
+            case.y[to] = run.case.y[from];
+            if let (Some(w), Some(old)) = (&mut case.weights, &run.case.weights) {
+                w[to] = old[from];
+            }
+        }
+        let (problem, path) = case.path(&run.options);
+        let place = |i: usize| order.iter().position(|&from| from == i).unwrap();
+        let mut out = same_events(&run.path, &path, 1.0, &place);
+        let mut dice = Dice::new(7);
+        for age in (0..10).map(|_| dice.age(run.path.ages)).filter(|&a| !run.jump_within(a, 1e-6)) {
+            let (a, b) = (run.at(age), solution(&case, &problem, &path, age));
+            if !run.runs_away(&a) && distance(&a, &b) > 1e-9 * (1.0 + norm(&a)) {
+                out.push(format!("at age {age}: {a:?} and {b:?}"));
+            }
+        }
+        out
+    });
 }
 
 #[test]
