@@ -263,14 +263,17 @@ impl Model {
         let tied: Vec<(usize, u8)> =
             losses.iter().enumerate().filter_map(|(i, &l)| on_cut(l).map(|k| (i, k as u8))).collect();
         let mut best = f64::INFINITY;
-        // Rows of equal loss tie all at once: then only all of one kind or all of the other.
-        let every = (1u32 << tied.len().min(12)) - 1;
-        let choices = if tied.len() <= 12 { (0..=every).collect() } else { vec![0, u32::MAX] };
-        for choice in choices {
+        // Rows of equal loss tie all at once: the first two choices are the likely ones, and beyond a dozen the only ones.
+        let all = (1u32 << tied.len().min(31)) - 1;
+        let others = if tied.len() <= 12 { 1..all } else { 0..0 };
+        for choice in [0, all].into_iter().chain(others) {
             for (bit, &(i, low)) in tied.iter().enumerate() {
-                zones[i] = low + (choice >> bit.min(31) & 1) as u8;
+                zones[i] = low + (choice >> bit.min(30) & 1) as u8;
             }
             best = best.min(self.kkt_in(theta, u, &zones));
+            if best < 1e-12 {
+                break;
+            }
         }
         best
     }
