@@ -2,6 +2,7 @@
 //! Hessians and an ACS of its own, all by plain loops over the public losses and pacings.
 
 #![allow(dead_code)] // each test file uses its part
+#![allow(clippy::needless_range_loop)] // formulas keep the indices of their sums
 
 use agepath::loss::{self, Loss, TargetKind};
 use agepath::model::SampleScale;
