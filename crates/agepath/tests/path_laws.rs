@@ -642,3 +642,17 @@ fn a_repeated_row_is_a_row_of_twice_the_weight() {
         out
     });
 }
+
+/// Problems on which other random cases once broke a law.
+#[test]
+fn all_laws_hold_where_they_once_did_not() {
+    let found =
+        [("squared/hard/elastic-net", Shape { n: 45, d: 4, intercept: false, weighted: true }, 3840, Direction::Down)];
+    for (name, shape, seed, direction) in found {
+        let spec = common::specs().into_iter().find(|(n, _)| n == name).unwrap().1;
+        let run = Run::new(Case::generate(name, &spec, shape, seed), direction).unwrap();
+        let laws = [is_solved, guards_vanish, bisected, slope_is_right, |run: &Run| walk(run, 2)];
+        let broken: Vec<String> = laws.iter().flat_map(|law| law(&run)).collect();
+        assert!(broken.is_empty(), "{}\n{}", run.title(), broken.join("\n"));
+    }
+}
