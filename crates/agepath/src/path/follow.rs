@@ -394,3 +394,250 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.slowness = Some((self.t, now));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::curve::{Flip, Landing};
+    use super::*;
+
+    /// One smooth piece of a scalar equation g(x) = t: g, g' and ∫g.
+    type Piece = fn(f64) -> (f64, f64, f64);
+
+    /// g(x) = t with one piece on each side of a kink; a minimiser of ∫g − tx where g' > 0.
+    #[derive(Debug)]
+    struct Toy {
+        pieces: [Piece; 2],
+        kink: f64,
+        /// The piece we are on: 0 below the kink, 1 above.
+        side: usize,
+        t: f64,
+        x: f64,
+        factor: f64,
+        /// The guard and its rate where `crossing` was asked.
+        watched: (f64, f64),
+    }
+
+    impl Toy {
+        fn new(pieces: [Piece; 2], kink: f64) -> Self {
+            Toy { pieces, kink, side: 0, t: 0.0, x: 0.0, factor: 1.0, watched: (f64::INFINITY, 0.0) }
+        }
+
+        fn here(&self) -> (f64, f64, f64) {
+            self.pieces[self.side](self.x)
+        }
+
+        /// +1 below the kink, where x may not grow beyond it.
+        fn outward(&self) -> f64 {
+            if self.side == 0 { 1.0 } else { -1.0 }
+        }
+
+        fn by_value(&self, x: f64) -> (f64, f64, f64) {
+            self.pieces[usize::from(x > self.kink)](x)
+        }
+
+        /// ∫g − tx, the two pieces' primitives joined at the kink.
+        fn energy(&self, x: f64) -> f64 {
+            let joint = if x > self.kink { self.pieces[0](self.kink).2 - self.pieces[1](self.kink).2 } else { 0.0 };
+            self.by_value(x).2 + joint - self.t * x
+        }
+    }
+
+    impl Curve for Toy {
+        fn evaluate(&mut self, t: f64, x: &[f64]) {
+            (self.t, self.x) = (t, x[0]);
+        }
+
+        fn point(&self) -> &[f64] {
+            std::slice::from_ref(&self.x)
+        }
+
+        fn residual(&self) -> f64 {
+            (self.here().0 - self.t).abs() / (1.0 + self.t.abs())
+        }
+
+        fn refactor(&mut self) -> Stability {
+            self.factor = self.here().1;
+            if self.factor > 0.0 { Stability::Stable } else { Stability::Unstable }
+        }
+
+        fn newton_step(&self) -> Vec<f64> {
+            vec![-(self.here().0 - self.t) / self.factor]
+        }
+
+        fn tangent(&mut self) -> Vec<f64> {
+            vec![1.0 / self.factor]
+        }
+
+        fn crossing(&mut self, tangent: &[f64], direction: f64, horizon: f64) -> Option<Crossing> {
+            self.watched = (self.guard(0), self.guard_rate(0, direction, &[direction * tangent[0]]));
+            let after = self.watched.0.max(0.0) / -self.watched.1;
+            (self.watched.1 < 0.0 && after <= horizon).then_some(Crossing { guard: 0, after })
+        }
+
+        fn violation(&mut self, step: f64, except: Option<usize>) -> Option<Crossing> {
+            let (before, now) = (self.watched.0, self.guard(0));
+            (now < -1e-11 && except.is_none()).then(|| Crossing { guard: 0, after: step * before / (before - now) })
+        }
+
+        fn guard(&self, _: usize) -> f64 {
+            self.outward() * (self.kink - self.x)
+        }
+
+        fn guard_rate(&self, _: usize, _: f64, dx: &[f64]) -> f64 {
+            -self.outward() * dx[0]
+        }
+
+        fn flip(&mut self, _: usize) -> Flip {
+            let exit = self.outward();
+            self.side = 1 - self.side;
+            let cause = Cause::Sample { index: 0, from: "E", to: "D" };
+            let verdict = match self.refactor() {
+                Stability::Stable => Verdict::Turning,
+                Stability::Unstable => Verdict::Jump { exit: Some(vec![exit]) },
+            };
+            Flip { cause, verdict }
+        }
+
+        /// Bisection between the first sign change of F beyond the point and the point before it.
+        fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+            let from = self.x;
+            let way = exit.expect("a toy always leaves in a direction")[0].signum();
+            let uphill = |x: f64| way * (self.by_value(x).0 - self.t) > 0.0;
+            let mut high = from + 1e-3 * way;
+            while uphill(high) {
+                high += 1e-3 * way; // the rim of the basin that ended
+            }
+            while !uphill(high) {
+                high += 0.1 * way;
+            }
+            let mut low = high - 0.1 * way;
+            for _ in 0..100 {
+                let middle = 0.5 * (low + high);
+                if uphill(middle) { high = middle } else { low = middle }
+            }
+            let drop = self.energy(from) - self.energy(high);
+            self.side = usize::from(high > self.kink);
+            self.x = high;
+            Ok(Landing { x: vec![high], size: (high - from).abs(), drop })
+        }
+
+        fn norm(&self, dx: &[f64]) -> f64 {
+            dx[0].abs()
+        }
+
+        fn within_trust(&self) -> bool {
+            true
+        }
+    }
+
+    /// What was recorded, moves left out.
+    #[derive(Debug, Default)]
+    struct Log {
+        turns: Vec<(f64, Cause)>,
+        leaps: Vec<(f64, Cause, [f64; 4])>,
+        moves: Vec<(f64, f64)>,
+    }
+
+    impl Record for Log {
+        fn record(&mut self, step: Step<'_>) -> bool {
+            match step {
+                Step::Turn { t, cause } => self.turns.push((t, cause)),
+                Step::Leap { t, cause, from, to, size, drop } => {
+                    self.leaps.push((t, cause, [from[0], to[0], size, drop]));
+                }
+                Step::Move { t, x } => self.moves.push((t, x[0])),
+            }
+            true
+        }
+    }
+
+    fn run(toy: &mut Toy, start: (f64, f64), stop: f64) -> (f64, Log) {
+        let mut log = Log::default();
+        let mut follower = Follower::new(toy, start.0, vec![start.1]);
+        follower.advance(stop, &mut log).unwrap();
+        assert_eq!(follower.t, stop);
+        (follower.x[0], log)
+    }
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance, "{a} is not {b}");
+    }
+
+    /// x³ + x
+    fn cubic(x: f64) -> (f64, f64, f64) {
+        (x * x * x + x, 3.0 * x * x + 1.0, 0.25 * x.powi(4) + 0.5 * x * x)
+    }
+
+    /// x³/3 − x: folds at x = ±1, where t = ∓2/3.
+    fn wave(x: f64) -> (f64, f64, f64) {
+        (x * x * x / 3.0 - x, x * x - 1.0, x.powi(4) / 12.0 - 0.5 * x * x)
+    }
+
+    #[test]
+    fn a_smooth_curve_is_followed_both_ways() {
+        for (start, stop, end) in [((0.0, 0.0), 10.0, 2.0), ((10.0, 2.0), -10.0, -2.0)] {
+            let (x, log) = run(&mut Toy::new([cubic, cubic], f64::INFINITY), start, stop);
+            close(x, end, 1e-12);
+            assert!(log.turns.is_empty() && log.leaps.is_empty());
+            for (t, x) in log.moves {
+                close(cubic(x).0, t, 1e-11);
+            }
+        }
+    }
+
+    #[test]
+    fn a_kink_is_located_and_passed_both_ways() {
+        // Beyond x = 1 (t = 2) the curve goes on at slope 8: at t = 10 it is back at x = 2.
+        let line: Piece = |x| (2.0 + 8.0 * (x - 1.0), 8.0, 2.0 * x + 4.0 * (x - 1.0) * (x - 1.0));
+        let (x, log) = run(&mut Toy::new([cubic, line], 1.0), (0.0, 0.0), 10.0);
+        close(x, 2.0, 1e-12);
+        assert_eq!((log.turns.len(), log.leaps.len()), (1, 0));
+        close(log.turns[0].0, 2.0, 1e-8);
+        assert_eq!(log.turns[0].1, Cause::Sample { index: 0, from: "E", to: "D" });
+        let mut back = Toy { side: 1, ..Toy::new([cubic, line], 1.0) };
+        let (x, log) = run(&mut back, (10.0, 2.0), -10.0);
+        close(x, -2.0, 1e-12);
+        assert_eq!((log.turns.len(), log.leaps.len()), (1, 0));
+        close(log.turns[0].0, 2.0, 1e-8);
+    }
+
+    #[test]
+    fn a_kink_with_nothing_stable_behind_it_is_a_jump() {
+        // Beyond x = 1 (t = 2) g falls to its minimum at x = 1.5 and is back at 2 when x = 2.
+        let dip: Piece = |x| {
+            let s = x - 1.0;
+            (2.0 - s + s * s, -1.0 + 2.0 * s, 2.0 * s - 0.5 * s * s + s * s * s / 3.0)
+        };
+        let (x, log) = run(&mut Toy::new([cubic, dip], 1.0), (0.0, 0.0), 8.0);
+        close(x, 4.0, 1e-12);
+        assert_eq!((log.turns.len(), log.leaps.len()), (0, 1));
+        let (t, cause, [from, to, size, drop]) = log.leaps[0];
+        close(t, 2.0, 1e-8);
+        assert_eq!(cause, Cause::Sample { index: 0, from: "E", to: "D" });
+        close(from, 1.0, 1e-8);
+        close(to, 2.0, 1e-8);
+        close(size, 1.0, 1e-8);
+        close(drop, 1.0 / 6.0, 1e-8);
+    }
+
+    #[test]
+    fn a_fold_is_found_where_it_is() {
+        // Up the lower branch to the fold at (2/3, −1), over to x = 2, and on to x = 3 at t = 6; then the same
+        // mirrored, from (2/3, 2) down the upper branch.
+        let upward = ((-6.0, -3.0), 6.0, 1.0);
+        let downward = ((6.0, 3.0), -6.0, -1.0);
+        for (start, stop, sign) in [upward, downward] {
+            let (x, log) = run(&mut Toy::new([wave, wave], f64::INFINITY), start, stop);
+            close(x, 3.0 * sign, 1e-12);
+            assert_eq!((log.turns.len(), log.leaps.len()), (0, 1));
+            let (t, cause, [from, to, size, drop]) = log.leaps[0];
+            assert_eq!(cause, Cause::Fold);
+            close(t, sign * 2.0 / 3.0, 1e-8);
+            // x is off by the square root of what t is off.
+            close(from, -sign, 1e-4);
+            close(to, 2.0 * sign, 1e-8);
+            close(size, 3.0, 1e-4);
+            close(drop, 2.25, 1e-8);
+        }
+    }
+}

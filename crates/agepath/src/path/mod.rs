@@ -11,6 +11,7 @@ mod follow;
 mod moments;
 mod options;
 pub(crate) mod patch;
+mod slope;
 mod trace;
 mod tracker;
 mod types;
