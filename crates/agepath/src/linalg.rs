@@ -102,6 +102,7 @@ pub fn add_lower_product(a: &[f64], b: &[f64], k: usize, m: usize, out: &mut [f6
 }
 
 /// Lower triangle of `a` += h x xᵀ.
+#[cfg(test)]
 pub fn rank_one(a: &mut [f64], x: &[f64], h: f64) {
     let m = x.len();
     for i in 0..m {

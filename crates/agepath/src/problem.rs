@@ -46,8 +46,16 @@ pub struct Problem {
     pub(crate) l1: Vec<f64>,
     pub(crate) l2: Vec<f64>,
     pub(crate) column_scales: Vec<f64>,
+    /// The size of predictors: the root mean square of real targets, 1 for classes.
+    pub(crate) predictor_scale: f64,
     intercept: bool,
 }
+
+/// Where every residual vanishes, only the rounding of z is left in ψ = s v ℓ'(z): terms of the gradient count for at
+/// least this share of s v ℓ''·(|z| + |y|), so that rounding is about 1e-12 of them.
+pub(crate) const ROUNDING_FLOOR: f64 = 1e-4;
+/// A loss within this of a threshold, relatively, is on it.
+const TIED: f64 = 1e-9;
 
 impl Problem {
     /// Puts data and model together. `intercept` says whether the design's last column is one; `weights` are sample
@@ -79,7 +87,24 @@ impl Problem {
         };
         let column_scales = design.column_scales();
         let (l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        Ok(Problem { design, target, scale, loss, pacing, l1, l2, column_scales, intercept })
+        let predictor_scale = match loss.target() {
+            TargetKind::Sign => 1.0,
+            TargetKind::Real => Some((target.iter().map(|y| y * y).sum::<f64>() / n as f64).sqrt())
+                .filter(|&rms| rms > 0.0)
+                .unwrap_or(1.0),
+        };
+        Ok(Problem {
+            design,
+            target,
+            scale,
+            loss,
+            pacing,
+            l1,
+            l2,
+            column_scales,
+            predictor_scale,
+            intercept,
+        })
     }
 
     /// Number of rows.
@@ -140,22 +165,36 @@ impl Problem {
     }
 
     /// How far θ is from optimal at inverse age `u`: the largest violation of 0 ∈ ∂G over the coordinates, relative to
-    /// the largest sum of magnitudes that had to cancel in one of them. Weights are taken from the losses themselves.
+    /// the largest sum of magnitudes that had to cancel in one of them. Weights are taken from the losses themselves;
+    /// where the weight drops at a threshold and a loss lies on it, either weight is optimal and the better one counts.
     pub fn kkt(&self, theta: &[f64], u: f64) -> f64 {
         let mut z = vec![0.0; self.rows()];
         self.design.predict(theta, &mut z);
         let cuts = self.pacing.cuts(u);
-        let psi: Vec<f64> = (z.iter().zip(&self.target).zip(&self.scale))
-            .map(|((&z, &y), s)| {
-                let l = self.loss.at(z, y);
-                s * self.pacing.at(cuts.zone(l.value), l.value, u).value * l.slope
-            })
-            .collect();
+        let slopes = |side: f64| -> (Vec<f64>, f64) {
+            let (mut total, mut floor) = (0.0, 0.0);
+            let psi = (z.iter().zip(&self.target).zip(&self.scale))
+                .map(|((&z, &y), s)| {
+                    let l = self.loss.at(z, y);
+                    let v = self.pacing.at(cuts.zone(l.value * (1.0 + side)), l.value, u).value;
+                    total += s * v * l.slope.abs();
+                    floor += s * v * l.curvature * (z.abs() + y.abs());
+                    s * v * l.slope
+                })
+                .collect();
+            (psi, f64::max(total, ROUNDING_FLOOR * floor))
+        };
+        if self.pacing.is_continuous() {
+            return self.violation(theta, slopes(0.0));
+        }
+        self.violation(theta, slopes(TIED)).min(self.violation(theta, slopes(-TIED)))
+    }
+
+    /// The violation for given ψ, relative to `scale` or a larger penalty.
+    fn violation(&self, theta: &[f64], (psi, mut scale): (Vec<f64>, f64)) -> f64 {
         let mut gradient = vec![0.0; theta.len()];
         self.design.accumulate(&psi, &mut gradient);
-        let total: f64 = psi.iter().map(|p| p.abs()).sum();
         let mut worst = 0.0f64;
-        let mut scale = 0.0f64;
         for j in 0..theta.len() {
             let smooth = gradient[j] + self.l2[j] * theta[j];
             let violation = if theta[j] == 0.0 {
@@ -164,8 +203,7 @@ impl Problem {
                 (smooth + self.l1[j] * theta[j].signum()).abs()
             };
             worst = worst.max(violation / self.column_scales[j]);
-            let penalty = self.l1[j] + self.l2[j] * theta[j].abs();
-            scale = scale.max(total).max(penalty / self.column_scales[j]);
+            scale = scale.max((self.l1[j] + self.l2[j] * theta[j].abs()) / self.column_scales[j]);
         }
         if worst == 0.0 { 0.0 } else { worst / scale }
     }

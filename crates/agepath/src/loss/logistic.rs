@@ -31,6 +31,11 @@ impl Loss for Logistic {
         TargetKind::Sign
     }
 
+    fn flat_beyond(&self) -> f64 {
+        // e^{−30} is close to a rounding of 1.
+        30.0
+    }
+
     fn c(&self) -> Option<f64> {
         Some(self.c)
     }

@@ -55,6 +55,12 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Predictors beyond this size, in a fit that gets no further, mean that nothing bounds the solution: the loss is
+    /// flat there, to rounding.
+    fn flat_beyond(&self) -> f64 {
+        f64::INFINITY
+    }
+
     /// The factor C inside ℓ, where the loss has one.
     fn c(&self) -> Option<f64> {
         None

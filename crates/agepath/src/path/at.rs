@@ -17,10 +17,9 @@ const MAX_NEWTON: usize = 15;
 const CONVERGED: f64 = 1e-13;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-11;
-/// Newton may move the point by this many times the distance between the two knots around it.
-const NEWTON_REACH: f64 = 2.0;
-/// Knots an interpolation uses.
-const STENCIL: usize = 4;
+/// Newton may end at most this share of the distance between the two knots away from the line that joins them: a smooth
+/// piece bends, even towards a fold, by no more than a quarter.
+const NEWTON_REACH: f64 = 0.5;
 
 impl Path {
     /// The solution at `age`, re-solved to rounding accuracy over the rows of `problem`, which must be the one the path
@@ -61,35 +60,13 @@ impl Path {
         theta
     }
 
-    /// Lagrange through the nearest knots of the same smooth piece; also how far off it may be.
+    /// The line between two knots at time t, and how far off it may be.
     fn interpolate(&self, patch: &Patch, chart: Chart, t: f64, left: usize, right: usize) -> (Vec<f64>, f64) {
-        let ages = |k: usize| self.knots[k].age;
-        let (mut from, mut to) = (left, right);
-        while to - from + 1 < STENCIL {
-            let back = from > 0 && ages(from - 1) != ages(from);
-            let on = to + 1 < self.knots.len() && ages(to + 1) != ages(to);
-            if !back && !on {
-                break;
-            }
-            from -= usize::from(back);
-            to += usize::from(on);
-        }
-        let times: Vec<f64> = (from..=to).map(|k| chart.time(ages(k))).collect();
-        let mut guess = vec![0.0; patch.cols()];
-        for (a, &ta) in times.iter().enumerate() {
-            let weight: f64 =
-                times.iter().enumerate().filter(|&(b, _)| b != a).map(|(_, &tb)| (t - tb) / (ta - tb)).product();
-            axpy(weight, &self.theta(patch, from + a), &mut guess);
-        }
-        // A coefficient that is zero at both ends is zero between them.
         let (a, b) = (self.theta(patch, left), self.theta(patch, right));
-        for j in 0..guess.len() {
-            if a[j] == 0.0 && b[j] == 0.0 {
-                guess[j] = 0.0;
-            }
-        }
-        let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
-        (guess, NEWTON_REACH * patch.norm(&apart) + 1e-8)
+        let (ta, tb) = (chart.time(self.knots[left].age), chart.time(self.knots[right].age));
+        let share = if ta == tb { 0.0 } else { (t - ta) / (tb - ta) };
+        let guess = a.iter().zip(&b).map(|(a, b)| a + share * (b - a)).collect();
+        (guess, NEWTON_REACH * patch.distance(&a, &b) + 1e-8)
     }
 
     fn point(&self, problem: &Problem, patch: &Patch, age: f64, theta: &[f64]) -> Point {
@@ -110,9 +87,9 @@ impl Path {
 
 /// Newton by value from `x`; None if it strays, stalls or ends at an unstable point.
 fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<f64>> {
+    let guess = x.clone();
     patch.set_coords(&x);
     let mut last = f64::INFINITY;
-    let mut moved = 0.0;
     let mut fresh = false;
     for _ in 0..MAX_NEWTON {
         patch.evaluate_by_value(t, &x);
@@ -129,13 +106,11 @@ fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<
         if (fresh || last.is_infinite()) && patch.factorize() == Definiteness::Indefinite {
             return None;
         }
-        let step = patch.newton_step();
-        moved += patch.norm(&step);
-        if moved > reach {
+        axpy(1.0, &patch.newton_step(), &mut x);
+        patch.bind_coords(&mut x);
+        if patch.distance(&x, &guess) > reach {
             return None;
         }
-        axpy(1.0, &step, &mut x);
-        patch.bind_coords(&mut x);
         last = residual;
     }
     None

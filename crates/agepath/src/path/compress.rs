@@ -16,7 +16,7 @@ const MAX_SETTLE: usize = 5;
 const COLUMN_SHARE: f64 = 0.7;
 /// Below this many columns all of them are.
 const ALL_COLUMNS: usize = 32;
-/// A trust radius is never smaller, in units of z.
+/// A trust radius is never smaller.
 const MIN_RADIUS: f64 = 1e-7;
 /// Hessians vary slowly and only multiply small offsets: every second node has one, the others interpolate.
 const HESSIAN_EVERY: usize = 2;
@@ -209,7 +209,7 @@ fn near_rows(patch: &Patch, at_nodes: &[Node], radius: f64) -> Vec<usize> {
         if at_nodes.iter().any(|n| n.zone[i] != zone) {
             return true;
         }
-        let reach = radius * patch.row_norms[i];
+        let reach = radius * patch.problem.predictor_scale * patch.row_norms[i];
         let close = |k: usize, side: f64| {
             let (mut least, mut low, mut high) = (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY);
             for (node, cuts) in at_nodes.iter().zip(&cuts) {

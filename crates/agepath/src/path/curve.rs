@@ -105,7 +105,7 @@ pub(crate) trait Curve {
     /// Descends from the current point to the next local minimiser at the same t; sets the membership.
     fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt>;
 
-    /// The size of a displacement.
+    /// The size of a displacement, relative to the size of predictors.
     fn norm(&self, dx: &[f64]) -> f64;
 
     /// Whether x still lies where this curve stands for the true one.

@@ -14,7 +14,7 @@ use crate::linalg::axpy;
 const NEAR_ROWS: usize = 64;
 /// The tube around the tangent line is this wide, relative to how far the line goes.
 const TUBE: f64 = 0.5;
-/// ... and at least this wide, in units of z.
+/// ... and at least this wide.
 const MIN_TUBE: f64 = 1e-6;
 /// The first window's length.
 const FIRST_WIDTH: f64 = 0.02;
@@ -72,7 +72,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             moments = renewed(patch, &mut near)?;
             ctx.work.restarts += 1;
         }
-        ctx.trace.knots.push(RawKnot { t: patch.at.t, x: patch.at.x.clone() });
+        ctx.trace.push_knot(RawKnot { t: patch.at.t, x: patch.at.x.clone() });
         match went {
             Ok(()) => {
                 let fill = NEAR_ROWS as f64 / near.len().max(1) as f64;
@@ -120,7 +120,7 @@ fn near_rows(patch: &Patch, t1: f64, tangent: &[f64], radius: f64) -> Vec<usize>
     let (now, then) = (now.as_slice(), then.as_slice());
     let is_near = |&i: &usize| {
         let r = patch.at.z[i] - patch.target[i];
-        let (go, reach) = (ahead * dz[i], radius * patch.row_norms[i]);
+        let (go, reach) = (ahead * dz[i], radius * patch.problem.predictor_scale * patch.row_norms[i]);
         let (low, high) = (r + go.min(0.0) - reach, r + go.max(0.0) + reach);
         let largest = low.abs().max(high.abs()).powi(2);
         let smallest = if low * high <= 0.0 { 0.0 } else { low.abs().min(high.abs()).powi(2) };

@@ -410,6 +410,7 @@ mod tests {
         kink: f64,
         /// The piece we are on: 0 below the kink, 1 above.
         side: usize,
+        marked: usize,
         t: f64,
         x: f64,
         factor: f64,
@@ -419,7 +420,7 @@ mod tests {
 
     impl Toy {
         fn new(pieces: [Piece; 2], kink: f64) -> Self {
-            Toy { pieces, kink, side: 0, t: 0.0, x: 0.0, factor: 1.0, watched: (f64::INFINITY, 0.0) }
+            Toy { pieces, kink, side: 0, marked: 0, t: 0.0, x: 0.0, factor: 1.0, watched: (f64::INFINITY, 0.0) }
         }
 
         fn here(&self) -> (f64, f64, f64) {
@@ -496,6 +497,14 @@ mod tests {
                 Stability::Unstable => Verdict::Jump { exit: Some(vec![exit]) },
             };
             Flip { cause, verdict }
+        }
+
+        fn mark(&mut self) {
+            self.marked = self.side;
+        }
+
+        fn undo(&mut self) {
+            self.side = self.marked;
         }
 
         /// Bisection between the first sign change of F beyond the point and the point before it.

@@ -10,7 +10,7 @@ use super::types::Cause;
 use crate::linalg::{Cholesky, Definiteness, dot};
 use crate::loss::LossAt;
 use crate::pacing::{Cut, Cuts, MAX_CUTS, WeightAt};
-use crate::problem::Problem;
+use crate::problem::{Problem, ROUNDING_FLOOR};
 use crate::space::Design;
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ pub(crate) struct Evaluation {
     pub psi: Vec<f64>,
     pub h: Vec<f64>,
     pub cuts: Cuts,
-    /// Σ |ψ|
+    /// Σ |ψ|, or a floor for it
     pub total: f64,
     /// ∂/∂x of everything but the L1 part.
     pub gradient: Vec<f64>,
@@ -247,14 +247,16 @@ impl<'p> Patch<'p> {
         at.psi.resize(n, 0.0);
         at.h.resize(n, 0.0);
         self.problem.pacing.fill(&self.membership.zone, &at.loss, at.u, &mut at.weight);
-        let mut total = 0.0;
+        let (mut total, mut floor) = (0.0, 0.0);
+        let places = at.z.iter().zip(self.target.iter());
         let rows = at.loss.iter().zip(&at.weight).zip(self.scale.iter()).zip(at.psi.iter_mut().zip(&mut at.h));
-        for (((l, v), s), (psi, h)) in rows {
+        for ((((l, v), s), (psi, h)), (z, y)) in rows.zip(places) {
             *psi = s * v.value * l.slope;
             *h = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
             total += psi.abs();
+            floor += s * v.value * l.curvature * (z.abs() + y.abs());
         }
-        at.total = total;
+        at.total = f64::max(total, ROUNDING_FLOOR * floor);
         at.gradient.clear();
         match &self.far {
             Some(far) => {
@@ -644,8 +646,9 @@ impl Curve for Patch<'_> {
         guards.clear();
         let bounds = self.zone_bounds();
         let clock = self.at.speed * direction;
-        for ((l, dz), zone) in self.at.loss.iter().zip(&dz).zip(&self.membership.zone) {
-            let (below, above) = &bounds[*zone as usize];
+        for (((l, dz), zone), scale) in self.at.loss.iter().zip(&dz).zip(&self.membership.zone).zip(self.scale.iter()) {
+            // A row of weight 0 moves nothing; its zone is nobody's business.
+            let (below, above) = if *scale > 0.0 { &bounds[*zone as usize] } else { &(None, None) };
             let rate = |cut: &Cut| l.slope * dz * cut.value + l.value * cut.slope * clock;
             guards.push(below.map_or(UNGUARDED, |cut| (l.value * cut.value - 1.0, rate(&cut))));
             guards.push(above.map_or(UNGUARDED, |cut| (1.0 - l.value * cut.value, -rate(&cut))));
@@ -689,6 +692,9 @@ impl Curve for Patch<'_> {
             }
         };
         for (i, (l, zone)) in self.at.loss.iter().zip(&self.membership.zone).enumerate() {
+            if self.scale[i] == 0.0 {
+                continue;
+            }
             let (below, above) = &bounds[*zone as usize];
             if let Some(cut) = below {
                 consider(2 * i, l.value * cut.value - 1.0);
@@ -738,7 +744,8 @@ impl Curve for Patch<'_> {
     }
 
     fn norm(&self, dx: &[f64]) -> f64 {
-        dx.iter().zip(&self.column_scales).map(|(d, s)| (d * s).powi(2)).sum::<f64>().sqrt()
+        let squares: f64 = dx.iter().zip(&self.column_scales).map(|(d, s)| (d * s).powi(2)).sum();
+        squares.sqrt() / self.problem.predictor_scale
     }
 
     fn mark(&mut self) {

@@ -31,7 +31,23 @@ pub(crate) struct Trace {
     pub knots: Vec<RawKnot>,
 }
 
+/// Knots of the same time that differ by less than this, relatively, are one.
+const SAME: f64 = 1e-9;
+
 impl Trace {
+    /// Adds a knot; one that was there already is replaced by the newer, better one.
+    pub fn push_knot(&mut self, knot: RawKnot) {
+        let same = self.knots.last().is_some_and(|last| {
+            let size = knot.x.iter().fold(0.0f64, |a, x| a.max(x.abs()));
+            let apart = last.x.iter().zip(&knot.x).fold(0.0f64, |a, (p, q)| a.max((p - q).abs()));
+            last.t == knot.t && apart <= SAME * size
+        });
+        if same {
+            self.knots.pop();
+        }
+        self.knots.push(knot);
+    }
+
     pub fn mark(&self) -> (usize, usize) {
         (self.events.len(), self.knots.len())
     }
@@ -98,7 +114,7 @@ impl Recorder<'_, '_> {
         for (&j, &x) in self.col_ids.iter().zip(x) {
             all[j] = x;
         }
-        self.trace.knots.push(RawKnot { t, x: all });
+        self.trace.push_knot(RawKnot { t, x: all });
     }
 }
 

@@ -24,7 +24,7 @@ const LEAF_ROWS: usize = 48;
 const NEAR_SHARE: f64 = 1.0 / 16.0;
 /// A window is accepted when the relative residual over all rows, at the child's points, is below this. An event's age
 /// inherits about this error.
-const VERIFIED: f64 = 1e-9;
+const VERIFIED: f64 = 2e-10;
 /// The end of a window is brought down to this.
 const SETTLED: f64 = 1e-13;
 /// A residual that no longer falls is accepted below this.
@@ -247,7 +247,7 @@ fn window(patch: &mut Patch, t1: f64, ctx: &mut Context, depth: usize) -> Result
         return reject(patch, 0.5, level.trust);
     }
     if depth == 0 {
-        ctx.trace.knots.push(RawKnot { t: t1, x: patch.at.x.clone() });
+        ctx.trace.push_knot(RawKnot { t: t1, x: patch.at.x.clone() });
     }
     Ok(Outcome::Accepted { error, near: near.len() })
 }

@@ -10,6 +10,7 @@ use crate::linalg::{axpy, dot};
 use crate::loss::LossAt;
 use crate::path::far::FarAt;
 use crate::path::patch::Patch;
+use crate::problem::ROUNDING_FLOOR;
 
 /// Stop at this relative KKT residual.
 const CONVERGED: f64 = 1e-12;
@@ -18,9 +19,6 @@ const STAGNATED: f64 = 1e-9;
 const MAX_ITERATIONS: usize = 200;
 /// Armijo's sufficient decrease.
 const SUFFICIENT: f64 = 1e-4;
-/// Predictors beyond this size mean that nothing bounds the solution.
-const RUNAWAY: f64 = 1e8;
-
 /// Value and gradient of the weighted convex problem at a point.
 struct Weighted {
     value: f64,
@@ -46,18 +44,23 @@ impl Patch<'_> {
             if here.kkt <= CONVERGED || (here.kkt <= STAGNATED && here.kkt > 0.5 * last) {
                 return Ok((x, here.kkt, iteration));
             }
-            if !here.value.is_finite() || here.largest > RUNAWAY {
+            if !here.value.is_finite() {
                 return Err(Breakdown::Unbounded);
             }
             last = here.kkt;
             let step = self.proximal_step(&x, &here);
             let Some((next, there)) = self.search(t, &x, &here, &step, weights) else {
                 let good = here.kkt <= STAGNATED;
-                return if good { Ok((x, here.kkt, iteration)) } else { Err(Breakdown::Newton { residual: here.kkt }) };
+                return if good { Ok((x, here.kkt, iteration)) } else { Err(self.breakdown(here.kkt, here.largest)) };
             };
             (x, here) = (next, there);
         }
-        Err(Breakdown::Newton { residual: here.kkt })
+        Err(self.breakdown(here.kkt, here.largest))
+    }
+
+    /// What it means that Newton got no further, given the largest predictor.
+    pub(crate) fn breakdown(&self, residual: f64, largest: f64) -> Breakdown {
+        if largest > self.problem.loss.flat_beyond() { Breakdown::Unbounded } else { Breakdown::Newton { residual } }
     }
 
     fn weighted(&mut self, t: f64, x: &[f64], weights: &[f64]) -> Weighted {
@@ -78,7 +81,10 @@ impl Patch<'_> {
         let psi: Vec<f64> = (0..n).map(|i| self.scale[i] * weights[i] * loss[i].slope).collect();
         value += (0..n).map(|i| self.scale[i] * weights[i] * loss[i].value).sum::<f64>();
         self.design.accumulate(&psi, &mut gradient);
-        let mut scale: f64 = psi.iter().map(|p| p.abs()).sum();
+        let floor: f64 = (0..n)
+            .map(|i| self.scale[i] * weights[i] * loss[i].curvature * (z[i].abs() + self.target[i].abs()))
+            .sum();
+        let mut scale = psi.iter().map(|p| p.abs()).sum::<f64>().max(ROUNDING_FLOOR * floor);
         let mut worst = 0.0f64;
         for j in 0..x.len() {
             gradient[j] += self.l2[j] * x[j];

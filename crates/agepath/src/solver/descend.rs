@@ -30,12 +30,10 @@ const FREE_RADIUS: f64 = 0.05;
 const SUFFICIENT: f64 = 0.25;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
-/// First trial length along an exit, in units of z, and by what and how often it is multiplied.
+/// First trial length along an exit, and by what and how often it is multiplied.
 const FIRST_EXIT: f64 = 1e-7;
 const EXIT_GROWTH: f64 = 3.0;
 const MAX_EXITS: usize = 32;
-/// Predictors beyond this size mean that nothing bounds the solution.
-const RUNAWAY: f64 = 1e6;
 /// The damping of a step that is too long: first, relative to the Hessian; growth; bisections afterwards.
 const FIRST_DAMPING: f64 = 1e-8;
 const DAMPING_GROWTH: f64 = 10.0;
@@ -60,7 +58,8 @@ impl Patch<'_> {
             return Err(Halt::Escaped);
         }
         let drop = from - self.value();
-        Ok(Landing { size: self.distance(&end, &start), x: end, drop })
+        let size = end.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        Ok(Landing { x: end, size, drop })
     }
 
     /// The convex fit with the weights of the last evaluation.
@@ -157,10 +156,6 @@ impl Patch<'_> {
             self.bind_coords(&mut next);
             self.evaluate_by_value(t, &next);
             let there = self.value();
-            let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
-            if largest > RUNAWAY || !there.is_finite() {
-                return Err(Halt::Broken(Breakdown::Unbounded));
-            }
             let noise = 100.0 * NOISE * value.abs();
             let fall = value - there;
             if fall >= SUFFICIENT * promised - noise && fall <= promised / SUFFICIENT + noise {
@@ -169,13 +164,17 @@ impl Patch<'_> {
             } else {
                 shrink *= 0.25;
                 if shrink < 1e-12 {
-                    return Err(Halt::Broken(Breakdown::Stalled));
+                    break;
                 }
                 self.set_coords(&x);
                 self.evaluate_by_value(t, &x);
             }
         }
-        Err(Halt::Broken(Breakdown::Stalled))
+        let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
+        Err(Halt::Broken(match self.breakdown(last, largest) {
+            Breakdown::Newton { .. } => Breakdown::Stalled,
+            other => other,
+        }))
     }
 
     /// (H + μD²)⁻¹ times the downhill gradient on the face, with the smallest tried μ ≥ 0 that makes it positive and the
@@ -185,7 +184,14 @@ impl Patch<'_> {
         let active = self.membership.active.clone();
         let k = active.len();
         let (a, magnitude) = self.hessian(&active);
-        if self.factor.factor(&a, &magnitude) != Definiteness::Indefinite {
+        let pulled = |p: usize, j: usize, patch: &Self| {
+            let slope = patch.at.gradient[j] + patch.l1[j] * patch.membership.coord[j].sign();
+            patch.factor.is_held(p) && slope.abs() / patch.column_scales[j] > STAGNATED * patch.cancelling()
+        };
+        // A column without curvature that is pulled all the same has to move by gradient.
+        if self.factor.factor(&a, &magnitude) != Definiteness::Indefinite
+            && !active.iter().enumerate().any(|(p, &j)| pulled(p, j, self))
+        {
             let step = self.newton_step();
             if self.norm(&step) <= radius {
                 return (step, true);
