@@ -164,8 +164,8 @@ impl Problem {
         self.penalty(theta) + sum
     }
 
-    /// How far θ is from optimal at inverse age `u`: the largest violation of 0 ∈ ∂G over the coordinates, relative to
-    /// the largest sum of magnitudes that had to cancel in one of them. Weights are taken from the losses themselves;
+    /// How far θ is from optimal at inverse age `u`: the largest violation of 0 ∈ ∂G over the coordinates, each relative
+    /// to the sum of magnitudes that had to cancel in it. Weights are taken from the losses themselves;
     /// where the weight drops at a threshold and a loss lies on it, either weight is optimal and the better one counts.
     pub fn kkt(&self, theta: &[f64], u: f64) -> f64 {
         let mut z = vec![0.0; self.rows()];
@@ -190,8 +190,8 @@ impl Problem {
         self.violation(theta, slopes(TIED)).min(self.violation(theta, slopes(-TIED)))
     }
 
-    /// The violation for given ψ, relative to `scale` or a larger penalty.
-    fn violation(&self, theta: &[f64], (psi, mut scale): (Vec<f64>, f64)) -> f64 {
+    /// The violation for given ψ of size `total`.
+    fn violation(&self, theta: &[f64], (psi, total): (Vec<f64>, f64)) -> f64 {
         let mut gradient = vec![0.0; theta.len()];
         self.design.accumulate(&psi, &mut gradient);
         let mut worst = 0.0f64;
@@ -202,10 +202,12 @@ impl Problem {
             } else {
                 (smooth + self.l1[j] * theta[j].signum()).abs()
             };
-            worst = worst.max(violation / self.column_scales[j]);
-            scale = scale.max((self.l1[j] + self.l2[j] * theta[j].abs()) / self.column_scales[j]);
+            if violation > 0.0 {
+                let terms = total * self.column_scales[j] + self.l1[j] + self.l2[j] * theta[j].abs();
+                worst = worst.max(violation / terms);
+            }
         }
-        if worst == 0.0 { 0.0 } else { worst / scale }
+        worst
     }
 }
 

@@ -93,7 +93,8 @@ impl Run {
             let point = |k: usize| knot_theta(&self.case, &knots[k]);
             // Several jumps may share an age, and the step before a fold ends where the fold is: go by the size too.
             let fits = |k: &usize| {
-                let moved = self.model.distance(&point(*k), &point(k + 1));
+                let squares = point(*k).iter().zip(&point(k + 1)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+                let moved = squares.sqrt();
                 (moved - event.size).abs() <= 1e-6 * (1.0 + event.size)
             };
             let pair = |k: &usize| knots[*k].age == event.age && knots[k + 1].age == event.age;

@@ -156,7 +156,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                     // The curve ends here: at an event that cannot be told from this point, or at a fold.
                     let jumped = match first {
                         Some(c) => self.turn_or_jump(c.guard, record)?,
-                        None => self.fold(&tangent, direction, record).map(|()| true)?,
+                        None => self.fold(&tangent, direction, record)?,
                     };
                     if jumped && self.stop_after_jump {
                         return Ok(());
@@ -345,15 +345,20 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
             Verdict::Turning => record.record(Step::Turn { t: self.t, cause: flip.cause }),
-            Verdict::Jump { exit } => {
-                self.leap(flip.cause, exit.as_deref(), record)?;
-                return Ok(true);
-            }
+            Verdict::Jump { exit } => return self.leap(flip.cause, exit.as_deref(), Some(guard), record),
         };
         if go_on { Ok(false) } else { Err(Halt::Stopped) }
     }
 
-    fn leap(&mut self, cause: Cause, exit: Option<&[f64]>, record: &mut dyn Record) -> Result<(), Halt> {
+    /// Lands after the minimiser has ceased to exist. Answers whether the point changed: where it turns out that it need
+    /// not (all coefficients held at zero, say), the flip of `guard` was a turning point after all.
+    fn leap(
+        &mut self,
+        cause: Cause,
+        exit: Option<&[f64]>,
+        guard: Option<usize>,
+        record: &mut dyn Record,
+    ) -> Result<bool, Halt> {
         let landing = match self.curve.land(exit) {
             Ok(landing) => landing,
             Err(halt) => {
@@ -363,20 +368,27 @@ impl<'c, C: Curve> Follower<'c, C> {
                 return Err(halt);
             }
         };
+        self.slowness = None;
+        self.reach = f64::INFINITY;
+        if let (true, Some(guard)) = (landing.size == 0.0, guard) {
+            self.curve.undo();
+            self.curve.evaluate(self.t, &self.x);
+            self.curve.flip(guard);
+            self.anchor()?;
+            return if record.record(Step::Turn { t: self.t, cause }) { Ok(false) } else { Err(Halt::Stopped) };
+        }
         let from = std::mem::replace(&mut self.x, landing.x);
         let (size, drop) = (landing.size, landing.drop);
         let go_on = record.record(Step::Leap { t: self.t, cause, from: &from, to: &self.x, size, drop });
-        self.slowness = None;
-        self.reach = f64::INFINITY;
         self.anchor()?;
-        if go_on { Ok(()) } else { Err(Halt::Stopped) }
+        if go_on { Ok(true) } else { Err(Halt::Stopped) }
     }
 
     /// The curve turns back here: leave it in the direction it was moving.
-    fn fold(&mut self, tangent: &[f64], direction: f64, record: &mut dyn Record) -> Result<(), Halt> {
+    fn fold(&mut self, tangent: &[f64], direction: f64, record: &mut dyn Record) -> Result<bool, Halt> {
         self.curve.mark();
         let exit: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
-        self.leap(Cause::Fold, Some(&exit), record)
+        self.leap(Cause::Fold, Some(&exit), None, record)
     }
 
     /// After a failure: a shorter reach, by the distance to the fold if one is in sight.

@@ -116,7 +116,7 @@ pub(crate) struct Patch<'p> {
     /// How far from the far part's reference curve it may be trusted.
     pub trust: f64,
     pub chart: Chart,
-    /// The size of what cancels in the residual; None: computed at every evaluation.
+    /// Σ |ψ| over all rows, where there is a background; None: these are all rows.
     pub residual_scale: Option<f64>,
     pub membership: Membership,
     pub at: Evaluation,
@@ -289,29 +289,32 @@ impl<'p> Patch<'p> {
         self.evaluate_gradient();
     }
 
-    /// The size of what cancels in the residual.
+    /// Σ |ψ| over all rows, those of the background included.
     pub fn cancelling(&self) -> f64 {
-        if let Some(scale) = self.residual_scale {
-            return scale;
+        self.residual_scale.unwrap_or(self.at.total)
+    }
+
+    /// A violation in column `j`, relative to the size of what cancels there.
+    pub fn relative(&self, j: usize, violation: f64) -> f64 {
+        if violation == 0.0 {
+            return 0.0;
         }
-        (0..self.cols())
-            .map(|j| (self.l1[j] + self.l2[j] * self.at.x[j].abs()) / self.column_scales[j])
-            .fold(self.at.total, f64::max)
+        let terms = self.cancelling() * self.column_scales[j];
+        violation / (terms + self.l1[j] + self.l2[j] * self.at.x[j].abs())
     }
 
     /// Relative KKT violation over all coordinates, zeros included.
     pub fn violation_of_kkt(&self) -> f64 {
-        let worst = (0..self.cols())
+        (0..self.cols())
             .map(|j| {
                 let g = self.at.gradient[j];
-                let bad = match self.membership.coord[j] {
+                let violation = match self.membership.coord[j] {
                     Coord::Zero => (g.abs() - self.l1[j]).max(0.0),
                     c => (g + self.l1[j] * c.sign()).abs(),
                 };
-                bad / self.column_scales[j]
+                self.relative(j, violation)
             })
-            .fold(0.0, f64::max);
-        if worst == 0.0 { 0.0 } else { worst / self.cancelling() }
+            .fold(0.0, f64::max)
     }
 
     /// The Hessian of the smooth part over `columns`, lower triangle, and the magnitude of its diagonal.
@@ -610,14 +613,12 @@ impl Curve for Patch<'_> {
     }
 
     fn residual(&self) -> f64 {
-        let worst = (self.membership.active.iter().enumerate())
+        (self.membership.active.iter().enumerate())
             .filter(|&(p, _)| !self.factor.is_held(p))
             .map(|(_, &j)| {
-                let r = self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign();
-                r.abs() / self.column_scales[j]
+                self.relative(j, (self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()).abs())
             })
-            .fold(0.0, f64::max);
-        if worst == 0.0 { 0.0 } else { worst / self.cancelling() }
+            .fold(0.0, f64::max)
     }
 
     fn refactor(&mut self) -> Stability {

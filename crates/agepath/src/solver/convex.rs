@@ -84,7 +84,8 @@ impl Patch<'_> {
         let floor: f64 = (0..n)
             .map(|i| self.scale[i] * weights[i] * loss[i].curvature * (z[i].abs() + self.target[i].abs()))
             .sum();
-        let mut scale = psi.iter().map(|p| p.abs()).sum::<f64>().max(ROUNDING_FLOOR * floor);
+        let total = psi.iter().map(|p| p.abs()).sum::<f64>().max(ROUNDING_FLOOR * floor);
+        let total = self.residual_scale.unwrap_or(total);
         let mut worst = 0.0f64;
         for j in 0..x.len() {
             gradient[j] += self.l2[j] * x[j];
@@ -95,16 +96,16 @@ impl Patch<'_> {
                 let sign = if self.l1[j] > 0.0 { x[j].signum() } else { 0.0 };
                 (gradient[j] + self.l1[j] * sign).abs()
             };
-            worst = worst.max(miss / self.column_scales[j]);
-            scale = scale.max((self.l1[j] + self.l2[j] * x[j].abs()) / self.column_scales[j]);
+            if miss > 0.0 {
+                worst = worst.max(miss / (total * self.column_scales[j] + self.l1[j] + self.l2[j] * x[j].abs()));
+            }
         }
-        let scale = self.residual_scale.unwrap_or(scale);
         Weighted {
             value,
             gradient,
             curvature: (0..n).map(|i| self.scale[i] * weights[i] * loss[i].curvature).collect(),
             far,
-            kkt: if worst == 0.0 { 0.0 } else { worst / scale },
+            kkt: worst,
             largest: z.iter().fold(0.0, |a, z| a.max(z.abs())),
         }
     }

@@ -186,7 +186,7 @@ impl Patch<'_> {
         let (a, magnitude) = self.hessian(&active);
         let pulled = |p: usize, j: usize, patch: &Self| {
             let slope = patch.at.gradient[j] + patch.l1[j] * patch.membership.coord[j].sign();
-            patch.factor.is_held(p) && slope.abs() / patch.column_scales[j] > STAGNATED * patch.cancelling()
+            patch.factor.is_held(p) && patch.relative(j, slope.abs()) > STAGNATED
         };
         // A column without curvature that is pulled all the same has to move by gradient.
         if self.factor.factor(&a, &magnitude) != Definiteness::Indefinite
