@@ -5,6 +5,7 @@
 //! where F is the primitive of the pacing's weight at the age in question.
 
 use crate::error::{Error, Result};
+use crate::linalg::Cholesky;
 use crate::loss::{self, Loss, LossAt, TargetKind};
 use crate::model::{Model, SampleScale, Strength};
 use crate::pacing::{Pacing, PacingSpec};
@@ -86,7 +87,10 @@ impl Problem {
             v
         };
         let column_scales = design.column_scales();
-        let (l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
+        let (mut l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
+        if spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
+            freeze_dependent_columns(&design, &scale, &mut l1);
+        }
         let predictor_scale = match loss.target() {
             TargetKind::Sign => 1.0,
             TargetKind::Real => Some((target.iter().map(|y| y * y).sum::<f64>() / n as f64).sqrt())
@@ -209,6 +213,21 @@ impl Problem {
         }
         worst
     }
+}
+
+/// An L1 bound that nothing exceeds.
+const FROZEN: f64 = 1e300;
+
+/// Without a penalty, a column that the ones before it add up to has no coefficient of its own: it is held at 0.
+fn freeze_dependent_columns(design: &Design, scale: &[f64], l1: &mut [f64]) {
+    let m = design.cols();
+    let columns: Vec<usize> = (0..m).collect();
+    let mut gram = vec![0.0; m * m];
+    design.gram(scale, &columns, &mut gram);
+    let diagonal: Vec<f64> = (0..m).map(|j| gram[j * m + j]).collect();
+    let mut factor = Cholesky::default();
+    factor.factor(&gram, &diagonal);
+    (0..m).filter(|&j| factor.is_held(j)).for_each(|j| l1[j] = FROZEN);
 }
 
 fn check_target(target: &[f64], kind: TargetKind, column: usize) -> Result<()> {

@@ -14,8 +14,8 @@ use crate::problem::ROUNDING_FLOOR;
 
 /// Stop at this relative KKT residual.
 const CONVERGED: f64 = 1e-12;
-/// A residual that no longer falls is accepted below this.
-const STAGNATED: f64 = 1e-9;
+/// A residual that no longer falls is accepted below this; what needs more is polished by Newton on its own problem.
+const STAGNATED: f64 = 1e-7;
 const MAX_ITERATIONS: usize = 200;
 /// Armijo's sufficient decrease.
 const SUFFICIENT: f64 = 1e-4;

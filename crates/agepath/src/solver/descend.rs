@@ -18,6 +18,8 @@ const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
 /// ... and further out, where the way matters, this many times.
 const STRIDE: f64 = 0.4;
+/// ACS has nowhere left to go when a step is this small, relative to the point.
+const SETTLED: f64 = 1e-12;
 /// Finished at this relative residual.
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
@@ -97,11 +99,20 @@ impl Patch<'_> {
             let fit = self.acs_step(t, &x).map_err(Halt::Broken)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             let longest = gone * if gone < MICROSCOPIC * (1.0 + self.norm(start)) { LEAP } else { STRIDE };
-            if gone == 0.0 && pace == 0.0 {
+            if pace == 0.0 {
                 return Ok(x);
             }
-            if pace > 0.5 * longest {
+            if self.far.is_some() && gone > MICROSCOPIC * (1.0 + self.norm(start)) {
+                // The far rows follow Newton's rules here, not those of ACS: all rows must choose the way.
+                return Err(Halt::Escaped);
+            }
+            // Where weights drop from 1 to 0 there is no slope to go by: nothing but ACS itself.
+            if pace > 0.5 * longest || !self.problem.pacing.is_continuous() {
+                let settled = pace <= SETTLED * (1.0 + self.norm(&fit));
                 x = fit;
+                if settled {
+                    return Ok(x);
+                }
                 continue;
             }
             self.set_coords(&x);
