@@ -533,8 +533,10 @@ impl<'p> Patch<'p> {
         let to = if upper { from + 1 } else { from - 1 };
         let names = self.problem.pacing.zones();
         let cause = Cause::Sample { index: self.row_ids[i], from: names[from as usize], to: names[to as usize] };
+        let outward = if upper { self.at.loss[i].slope.signum() } else { -self.at.loss[i].slope.signum() };
+        let flat_exit = if self.factor.any_held() { self.flat_exit(i, outward) } else { None };
         self.membership.zone[i] = to;
-        let (old, slope) = (self.at.h[i], self.at.loss[i].slope);
+        let old = self.at.h[i];
         self.refresh_row(i);
         if !self.problem.pacing.is_continuous() {
             return Flip { cause, verdict: Verdict::Jump { exit: None } };
@@ -547,20 +549,35 @@ impl<'p> Patch<'p> {
             return Flip { cause, verdict: Verdict::Turning };
         }
         // The direction that moves this sample on through its threshold at the least cost elsewhere.
-        let outward = if upper { slope.signum() } else { -slope.signum() };
-        let mut full = vec![0.0; self.cols()];
-        self.design.add_row(i, outward, &mut full);
-        let mut exit = self.solve(|j| full[j]);
-        for (p, &j) in self.membership.active.iter().enumerate() {
-            if self.factor.is_held(p) {
-                exit[j] = full[j];
-            }
-        }
+        let exit = flat_exit.unwrap_or_else(|| {
+            let mut full = vec![0.0; self.cols()];
+            self.design.add_row(i, outward, &mut full);
+            self.solve(|j| full[j])
+        });
         let verdict = match self.factorize() {
             Definiteness::Indefinite => Verdict::Jump { exit: Some(exit) },
             _ => Verdict::Turning,
         };
         Flip { cause, verdict }
+    }
+
+    /// A direction without curvature that moves sample `i` outward, if the held columns span one.
+    fn flat_exit(&self, i: usize, outward: f64) -> Option<Vec<f64>> {
+        let active = &self.membership.active;
+        let k = active.len();
+        let (a, _) = self.hessian(active);
+        let x = self.row(i);
+        let mut exit = vec![0.0; self.cols()];
+        for p in (0..k).filter(|&p| self.factor.is_held(p)) {
+            let mut flat: Vec<f64> = (0..k).map(|r| -a[r.max(p) * k + r.min(p)]).collect();
+            self.factor.solve(&mut flat);
+            flat[p] = 1.0;
+            let moves = outward * dot(&flat, &x);
+            active.iter().zip(&flat).for_each(|(&j, f)| exit[j] += moves * f);
+        }
+        let mut full = vec![0.0; self.cols()];
+        self.design.add_row(i, outward, &mut full);
+        (dot(&exit, &full) > 1e-9 * dot(&full, &full)).then_some(exit)
     }
 
     /// ψ and h of one row after its zone changed (ψ is continuous: the gradient stands).
