@@ -34,8 +34,8 @@ const SUFFICIENT: f64 = 0.25;
 const NOISE: f64 = 1e-14;
 /// First trial length along an exit, and by what and how often it is multiplied.
 const FIRST_EXIT: f64 = 1e-7;
-const EXIT_GROWTH: f64 = 3.0;
-const MAX_EXITS: usize = 32;
+const EXIT_GROWTH: f64 = 2.0;
+const MAX_EXITS: usize = 40;
 /// The damping of a step that is too long: first, relative to the Hessian; growth; bisections afterwards.
 const FIRST_DAMPING: f64 = 1e-8;
 const DAMPING_GROWTH: f64 = 10.0;
@@ -75,18 +75,24 @@ impl Patch<'_> {
         self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
     }
 
-    /// Goes along `exit` until the objective has begun to fall.
+    /// Goes along `exit` until the objective has begun to fall. The smallest jumps fall by little more than rounding:
+    /// then the lowest point seen has to do.
     fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
         let mut length = FIRST_EXIT / self.norm(exit);
+        let mut lowest: Option<(f64, Vec<f64>)> = None;
         for _ in 0..MAX_EXITS {
             let mut x = start.to_vec();
             axpy(length, exit, &mut x);
-            if self.merit(t, &x) < from - 10.0 * NOISE * from.abs() {
+            let rise = self.merit(t, &x) - from;
+            if rise < -10.0 * NOISE * from.abs() {
                 return Some(x);
+            }
+            if rise < lowest.as_ref().map_or(0.0, |(low, _)| *low) {
+                lowest = Some((rise, x));
             }
             length *= EXIT_GROWTH;
         }
-        None
+        lowest.map(|(_, x)| x)
     }
 
     /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
