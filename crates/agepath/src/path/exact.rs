@@ -26,6 +26,8 @@ const SETTLED: f64 = 1e-13;
 const STAGNATED: f64 = 1e-11;
 /// A window that advances by less, with no event, got nowhere.
 const NOWHERE: f64 = 1e-8;
+/// A residual above this is no rounding.
+const LOST: f64 = 1e-9;
 /// Windows that get nowhere, one after the other, before a stretch is followed row by row.
 const MAX_STUCK: usize = 3;
 
@@ -44,7 +46,8 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         if !ctx.watch.go_on(t0, ctx.trace) {
             return Err(Halt::Stopped);
         }
-        let seen = ctx.trace.events.len();
+        let mark = ctx.trace.mark();
+        let start = (patch.membership.clone(), patch.at.x.clone());
         let left = stop - t0;
         let speed = patch.norm(&tangent);
         let (next, t1, radius) = loop {
@@ -65,12 +68,25 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         let went = directly(&mut child, t1, ctx, 1, Until::Stop);
         collect(ctx.work, &child);
         ctx.work.windows += 1;
-        let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > seen;
+        let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > mark.0;
         adopt(patch, &child, &near);
         if !settle(patch, &child) {
-            // Rounding has piled up in the moments: centre them here.
-            moments = renewed(patch, &mut near)?;
             ctx.work.restarts += 1;
+            let lost = patch.residual() > LOST;
+            if lost {
+                // Not the same path any more: take the window back and follow a stretch row by row.
+                ctx.trace.rewind(mark);
+                patch.membership = start.0;
+                patch.evaluate(t0, &start.1);
+                patch.factorize();
+                directly(patch, t1, ctx, 0, Until::Jump)?;
+            }
+            // Otherwise rounding has piled up in the moments. Centre them here.
+            moments = renewed(patch, &mut near)?;
+            if lost {
+                tangent = patch.tangent();
+                continue;
+            }
         }
         ctx.trace.push_knot(RawKnot { t: patch.at.t, x: patch.at.x.clone() });
         match went {
