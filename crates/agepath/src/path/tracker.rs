@@ -64,8 +64,11 @@ pub fn age_path(
         if let End::Degenerate { age, reason } = end {
             return Err(Error::NoSolution { age, reason });
         }
-        // Stopped before the interval was reached: the one point there is.
-        trace.knots.push(RawKnot { t: patch.at.t.max(f64::MIN_POSITIVE), x: patch.at.x.clone() });
+        // Stopped before the interval was reached: its first point, solved from where we are.
+        let x = patch.at.x.clone();
+        patch.evaluate_by_value(first, &x);
+        let landing = patch.descend(None).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+        trace.knots.push(RawKnot { t: first, x: landing.x });
     }
     work.factorizations += patch.counters.factorizations;
     work.updates += patch.counters.updates;

@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 500;
 const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
 /// ... and further out, where the way matters, this many times.
-const STRIDE: f64 = 0.25;
+const STRIDE: f64 = 0.2;
 /// ACS has nowhere left to go when a step is this small, relative to the point.
 const SETTLED: f64 = 1e-12;
 /// Finished at this relative residual.
@@ -25,11 +25,11 @@ const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-10;
 /// The trust radius is this many times the distance gone ...
-const RADIUS: f64 = 2.0;
+const RADIUS: f64 = 0.5;
 /// ... and, when nothing is near a fold, at least this, relative to the size of the point.
 const FREE_RADIUS: f64 = 0.05;
 /// A Newton step's fall must be the predicted one within this factor.
-const SUFFICIENT: f64 = 0.25;
+const SUFFICIENT: f64 = 0.6;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
 /// First trial length along an exit, and by what and how often it is multiplied.
