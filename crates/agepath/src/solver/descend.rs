@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 500;
 const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
 /// ... and further out, where the way matters, this many times.
-const STRIDE: f64 = 0.2;
+const STRIDE: f64 = 0.05;
 /// ACS has nowhere left to go when a step is this small, relative to the point.
 const SETTLED: f64 = 1e-12;
 /// Finished at this relative residual.
