@@ -96,6 +96,9 @@ pub(crate) trait Curve {
     /// Changes the membership that `guard` protects, updates the factor and judges the new side.
     fn flip(&mut self, guard: usize) -> Flip;
 
+    /// Moves coordinates that rounding has put on the wrong side of their bound onto it.
+    fn snap(&self, x: &mut [f64]);
+
     /// Remembers the membership, for `undo`.
     fn mark(&mut self);
 

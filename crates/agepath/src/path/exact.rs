@@ -88,7 +88,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
                 continue;
             }
         }
-        ctx.trace.push_knot(RawKnot { t: patch.at.t, x: patch.at.x.clone() });
+        ctx.trace.push_knot(knot(patch));
         match went {
             Ok(()) => {
                 let fill = NEAR_ROWS as f64 / near.len().max(1) as f64;
@@ -117,6 +117,12 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         tangent = patch.tangent();
     }
     Ok(())
+}
+
+fn knot(patch: &Patch) -> RawKnot {
+    let mut x = patch.at.x.clone();
+    patch.snap(&mut x);
+    RawKnot { t: patch.at.t, x }
 }
 
 /// Moments centred where the patch stands, with no row left out.

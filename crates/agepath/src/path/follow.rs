@@ -219,6 +219,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                     // An event may be placed behind us by rounding only.
                     self.t = if step < 0.0 { self.t } else { t };
                     self.x = x;
+                    self.curve.snap(&mut self.x);
                     return target.map_or(Attempt::Moved, |c| Attempt::Event(c.guard));
                 }
             }
@@ -510,6 +511,8 @@ mod tests {
             };
             Flip { cause, verdict }
         }
+
+        fn snap(&self, _: &mut [f64]) {}
 
         fn mark(&mut self) {
             self.marked = self.side;

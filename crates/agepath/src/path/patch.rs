@@ -766,6 +766,14 @@ impl Curve for Patch<'_> {
         squares.sqrt() / self.problem.predictor_scale
     }
 
+    fn snap(&self, x: &mut [f64]) {
+        for (x, coord) in x.iter_mut().zip(&self.membership.coord) {
+            if coord.sign() * *x < 0.0 {
+                *x = 0.0;
+            }
+        }
+    }
+
     fn mark(&mut self) {
         self.marked.clone_from(&self.membership);
     }

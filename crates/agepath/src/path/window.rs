@@ -247,7 +247,9 @@ fn window(patch: &mut Patch, t1: f64, ctx: &mut Context, depth: usize) -> Result
         return reject(patch, 0.5, level.trust);
     }
     if depth == 0 {
-        ctx.trace.push_knot(RawKnot { t: t1, x: patch.at.x.clone() });
+        let mut x = patch.at.x.clone();
+        patch.snap(&mut x);
+        ctx.trace.push_knot(RawKnot { t: t1, x });
     }
     Ok(Outcome::Accepted { error, near: near.len() })
 }
