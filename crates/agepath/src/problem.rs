@@ -97,18 +97,7 @@ impl Problem {
                 .filter(|&rms| rms > 0.0)
                 .unwrap_or(1.0),
         };
-        Ok(Problem {
-            design,
-            target,
-            scale,
-            loss,
-            pacing,
-            l1,
-            l2,
-            column_scales,
-            predictor_scale,
-            intercept,
-        })
+        Ok(Problem { design, target, scale, loss, pacing, l1, l2, column_scales, predictor_scale, intercept })
     }
 
     /// Number of rows.

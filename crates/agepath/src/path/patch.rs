@@ -632,9 +632,7 @@ impl Curve for Patch<'_> {
     fn residual(&self) -> f64 {
         (self.membership.active.iter().enumerate())
             .filter(|&(p, _)| !self.factor.is_held(p))
-            .map(|(_, &j)| {
-                self.relative(j, (self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()).abs())
-            })
+            .map(|(_, &j)| self.relative(j, (self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()).abs()))
             .fold(0.0, f64::max)
     }
 

@@ -123,13 +123,13 @@ impl Record for Recorder<'_, '_> {
         match step {
             Step::Turn { t, cause } => {
                 self.trace.events.push(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
-                self.trace.events.len() % ASK_EVERY != 0 || self.watch.go_on(t, self.trace)
+                !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
                 self.knot(t, to);
                 self.trace.events.push(RawEvent { t, kind: Kind::Jump, cause, size, drop });
-                self.trace.events.len() % ASK_EVERY != 0 || self.watch.go_on(t, self.trace)
+                !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }
             Step::Move { t, x } => {
                 if self.keep_moves {

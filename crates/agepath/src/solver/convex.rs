@@ -81,9 +81,8 @@ impl Patch<'_> {
         let psi: Vec<f64> = (0..n).map(|i| self.scale[i] * weights[i] * loss[i].slope).collect();
         value += (0..n).map(|i| self.scale[i] * weights[i] * loss[i].value).sum::<f64>();
         self.design.accumulate(&psi, &mut gradient);
-        let floor: f64 = (0..n)
-            .map(|i| self.scale[i] * weights[i] * loss[i].curvature * (z[i].abs() + self.target[i].abs()))
-            .sum();
+        let floor: f64 =
+            (0..n).map(|i| self.scale[i] * weights[i] * loss[i].curvature * (z[i].abs() + self.target[i].abs())).sum();
         let total = psi.iter().map(|p| p.abs()).sum::<f64>().max(ROUNDING_FLOOR * floor);
         let total = self.residual_scale.unwrap_or(total);
         let mut worst = 0.0f64;
