@@ -1,7 +1,7 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc demo
+.PHONY: test fmt clippy unit doc independent bench demo
 
-test: fmt clippy unit doc
+test: fmt clippy unit doc independent
 
 fmt:
 	cargo fmt --all --check
@@ -15,6 +15,21 @@ unit:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# The same paths checked by numpy, scipy and scikit-learn, which share no code with the library.
+independent: .venv/ready
+	cargo build --release --locked
+	.venv/bin/python -m pytest -q tests/python
+
+.venv/ready: tests/python/requirements.txt bench/requirements.txt
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt
+	touch $@
+
+# The exact path against warm-started ACS in scikit-learn; minutes, nearly all of them ACS.
+bench: .venv/ready
+	cargo build --release --locked
+	.venv/bin/python bench/run.py
 
 demo:
 	cargo run --release --locked -- demo
