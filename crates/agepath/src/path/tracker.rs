@@ -73,7 +73,6 @@ pub fn age_path(
     work.factorizations += patch.counters.factorizations;
     work.updates += patch.counters.updates;
     work.acs_fits += patch.counters.acs_fits;
-    work.passes = patch.counters.evaluations;
     work.newton = patch.counters.evaluations;
     let mut path = assemble(problem, options, chart, trace, end);
     work.seconds = begun.elapsed().as_secs_f64();
