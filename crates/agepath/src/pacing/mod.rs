@@ -72,7 +72,7 @@ impl Cuts {
     }
 }
 
-/// F = root·√ℓ + linear·ℓ + square·ℓ² + const, each coefficient affine in the inverse age: c[0] + c[1]·u.
+/// F = root·√ℓ + linear·ℓ + square·ℓ² + const, each coefficient affine in the inverse age: `c[0] + c[1]·u`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ZonePolynomial {
     /// Coefficient of √ℓ.
