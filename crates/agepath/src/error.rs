@@ -45,7 +45,7 @@ pub enum Error {
         value: f64,
     },
     /// The data set cannot be learned from.
-    #[error("{0}")]
+    #[error(transparent)]
     Data(#[from] crate::dataset::DataError),
     /// The age asked for is not on the computed path.
     #[error("age {age} is outside the computed path [{low}, {high}]")]

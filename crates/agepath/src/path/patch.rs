@@ -126,7 +126,6 @@ pub(crate) struct Patch<'p> {
     marked: Membership,
     /// Guards and their rates where `crossing` was last asked.
     guards: Vec<(f64, f64)>,
-    direction: f64,
 }
 
 impl<'p> Patch<'p> {
@@ -154,7 +153,6 @@ impl<'p> Patch<'p> {
             counters: Counters::default(),
             marked: Membership::default(),
             guards: Vec::new(),
-            direction: 1.0,
         };
         patch.row_norms = patch.scaled_row_norms();
         patch.membership.zone = vec![0; n];
@@ -194,7 +192,6 @@ impl<'p> Patch<'p> {
             counters: Counters::default(),
             marked: Membership::default(),
             guards: Vec::new(),
-            direction: 1.0,
         }
     }
 
@@ -654,7 +651,6 @@ impl Curve for Patch<'_> {
 
     fn crossing(&mut self, tangent: &[f64], direction: f64, horizon: f64) -> Option<Crossing> {
         let n = self.rows();
-        self.direction = direction;
         let step: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
         let mut dz = vec![0.0; n];
         self.design.predict(&step, &mut dz);
