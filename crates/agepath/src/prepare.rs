@@ -2,14 +2,15 @@
 //!
 //! Noise hits training rows only and comes before the scaling, so the scaling sees what the solver sees.
 
-use crate::dataset::{DataError, Dataset, Injected, MIN_ROWS, Noise, Notice, Scaling, Table, TargetScale, split};
+use crate::dataset::{
+    DataError, Dataset, Injected, MIN_ROWS, Noise, Notice, Scaling, Table, TargetScale, split, weighted_quantile,
+};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::model::{Model, Strength};
 use crate::pacing::{PacingParameters, PacingSpec};
 use crate::problem::{Problem, Spec};
 use crate::solver;
-use crate::space::Design;
 
 /// Share of the rows that validate unless told otherwise.
 pub const VALIDATION_FRACTION: f64 = 0.25;
@@ -121,8 +122,19 @@ pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
         Some(name) => Model::by_name(name)?,
         None => Model::default_for(table.guess()),
     };
+    let data = table.dataset(loss::by_name(model.loss, options.strength.c)?.target())?;
+    prepare_rows(data, model, options, table.notices.clone())
+}
+
+/// Makes a problem of rows whose target is of the model's kind; `notices` are passed on.
+pub fn prepare_rows(
+    data: Dataset,
+    model: &'static Model,
+    options: &PrepareOptions,
+    mut notices: Vec<Notice>,
+) -> Result<Prepared> {
+    options.validate()?;
     let spec = Spec::preset(model, &options.strength, options.pacing);
-    let data = table.dataset(loss::by_name(model.loss, spec.c)?.target())?;
     let (train, validation) = divide(data, options)?;
     let (train, noise) = match options.noise {
         Some(noise) => {
@@ -134,7 +146,7 @@ pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
     train.check_target()?;
     let (scaling, more) = Scaling::fit(&train, options.standardize, options.target_scale);
     let problem = build(&train, &scaling, options.intercept, &spec)?;
-    let notices = table.notices.iter().cloned().chain(more).collect();
+    notices.extend(more);
     Ok(Prepared { problem, model, spec, train, validation, scaling, noise, notices })
 }
 
@@ -163,20 +175,18 @@ fn divide(data: Dataset, options: &PrepareOptions) -> Result<(Dataset, Option<Da
 /// The problem of some training rows; the same rows and scaling give the same problem to the last bit.
 pub fn build(train: &Dataset, scaling: &Scaling, intercept: bool, spec: &Spec) -> Result<Problem> {
     debug_assert!(train.len() >= MIN_ROWS);
-    let x = scaling.x(train);
-    let design = Design::from_row_major(train.len(), train.features().len(), &x, intercept)?;
-    Problem::new(design, scaling.y(train), None, intercept, spec)
+    Problem::new(scaling.design(train, intercept)?, scaling.y(train), train.weights(), intercept, spec)
 }
 
 /// Ages worth following, from the losses of the ordinary fit: from where a quarter of the rows lies below the last
 /// threshold to a bit above the age where all of them do.
 pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
-    let mut losses = problem.losses(&solver::fit(problem, None)?.theta);
-    losses.sort_unstable_by(f64::total_cmp);
-    let worst = losses[losses.len() - 1];
+    let losses = problem.losses(&solver::fit(problem, None)?.theta);
+    let losses: Vec<(f64, f64)> = losses.into_iter().zip(problem.scale.iter().copied()).collect();
+    let worst = losses.iter().filter(|l| l.1 > 0.0).fold(0.0f64, |a, l| a.max(l.0));
     // A perfect fit has no losses to speak of; any positive interval shows its path.
     let floor = if worst > 0.0 { worst * f64::EPSILON } else { 1.0 };
-    let quarter = losses[(LOW_QUANTILE * (losses.len() - 1) as f64) as usize];
+    let quarter = weighted_quantile(losses, LOW_QUANTILE);
     let low = age_of_threshold(problem, quarter.max(floor));
     let high = age_of_threshold(problem, worst.max(floor));
     Ok((round_down(low), round_up(HEADROOM * high.max(low))))

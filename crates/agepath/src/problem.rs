@@ -235,6 +235,22 @@ fn check_target(target: &[f64], kind: TargetKind, column: usize) -> Result<()> {
     Ok(())
 }
 
+/// Refuses sample weights that are negative, not finite, or all 0.
+pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<()> {
+    if weights.len() != n {
+        return Err(Error::Shape { what: "sample weights", expected: n, found: weights.len() });
+    }
+    let wrong =
+        |value: String, expected: &str| Error::Option { name: "sample weight", value, expected: expected.into() };
+    if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+        return Err(wrong(format!("{} in row {row}", weights[row]), "a finite number, 0 or more"));
+    }
+    if weights.iter().all(|&w| w == 0.0) {
+        return Err(wrong("all 0".into(), "at least one weight above 0"));
+    }
+    Ok(())
+}
+
 fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Result<Vec<f64>> {
     let ones;
     let weights = match weights {
@@ -244,26 +260,9 @@ fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Resul
             &ones
         }
     };
-    if weights.len() != n {
-        return Err(Error::Shape { what: "sample weights", expected: n, found: weights.len() });
-    }
-    if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
-        return Err(Error::Option {
-            name: "sample weight",
-            value: format!("{} in row {row}", weights[row]),
-            expected: "a finite number, 0 or more".into(),
-        });
-    }
-    let total: f64 = weights.iter().sum();
-    if total <= 0.0 {
-        return Err(Error::Option {
-            name: "sample weight",
-            value: "all 0".into(),
-            expected: "at least one weight above 0".into(),
-        });
-    }
+    check_weights(weights, n)?;
     let factor = match scale {
-        SampleScale::HalfMean => 0.5 / total,
+        SampleScale::HalfMean => 0.5 / weights.iter().sum::<f64>(),
         SampleScale::Sum => 1.0,
     };
     Ok(weights.iter().map(|w| w * factor).collect())

@@ -113,9 +113,8 @@ pub struct Holdout {
 impl Holdout {
     /// `rows` scaled as the training rows of `problem` were.
     pub fn new(problem: &Problem, rows: &Dataset, scaling: &Scaling, metric: &'static Metric) -> Result<Holdout> {
-        let x = scaling.x(rows);
         Ok(Holdout {
-            design: Design::from_row_major(rows.len(), rows.features().len(), &x, problem.has_intercept())?,
+            design: scaling.design(rows, problem.has_intercept())?,
             target: scaling.y(rows),
             unit: scaling.y_scale,
             metric,

@@ -5,6 +5,7 @@
 
 mod builtin;
 mod error;
+mod matrix;
 mod noise;
 mod read;
 mod scale;
@@ -13,15 +14,17 @@ mod table;
 
 pub use builtin::{BUILTIN, builtin};
 pub use error::{DataError, Notice};
+pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
 pub use read::{Header, ReadOptions, STDIN, read, read_from};
-pub(crate) use scale::median;
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
+pub(crate) use scale::{median, weighted_quantile};
 pub use split::split;
 pub use table::Table;
 
 use crate::error::{Error, Result};
 use crate::loss::TargetKind;
+use std::borrow::Cow;
 
 /// Fewer rows than this cannot be learned from.
 pub const MIN_ROWS: usize = 2;
@@ -32,9 +35,10 @@ pub struct Dataset {
     name: String,
     features: Vec<String>,
     target_name: String,
-    /// Row-major.
-    x: Vec<f64>,
+    x: Matrix,
     y: Vec<f64>,
+    /// Sample weights; none: all 1.
+    weights: Option<Vec<f64>>,
     classes: Option<[String; 2]>,
     rows: Vec<usize>,
 }
@@ -52,18 +56,37 @@ impl Dataset {
         if x.len() != n * d {
             return Err(Error::Shape { what: "values in X", expected: n * d, found: x.len() });
         }
+        Self::from_matrix(features, target_name, (x, d).into(), y, classes)
+    }
+
+    /// From numbers in any form, which are shared and not copied.
+    pub fn from_matrix(
+        features: Vec<String>,
+        target_name: String,
+        x: Matrix,
+        y: Vec<f64>,
+        classes: Option<[String; 2]>,
+    ) -> Result<Dataset> {
+        let (n, d) = (y.len(), features.len());
         if n < MIN_ROWS {
             return Err(Error::Shape { what: "rows", expected: MIN_ROWS, found: n });
         }
-        if let Some(k) = x.iter().position(|v| !v.is_finite()) {
-            return Err(Error::NotFinite { row: k / d, column: k % d, value: x[k] });
+        if x.cols() != d {
+            return Err(Error::Shape { what: "columns of X", expected: d, found: x.cols() });
+        }
+        // Without columns, nothing tells the number of rows.
+        if d > 0 && x.rows() != n {
+            return Err(Error::Shape { what: "rows of X", expected: n, found: x.rows() });
+        }
+        if let Some((row, column, value)) = x.first_not_finite() {
+            return Err(Error::NotFinite { row, column, value });
         }
         let wrong = |v: &f64| !v.is_finite() || (classes.is_some() && v.abs() != 1.0);
         if let Some(row) = y.iter().position(wrong) {
             return Err(Error::NotFinite { row, column: d, value: y[row] });
         }
         let rows = (0..n).collect();
-        Ok(Dataset { name: "data".into(), features, target_name, x, y, classes, rows })
+        Ok(Dataset { name: "data".into(), features, target_name, x, y, weights: None, classes, rows })
     }
 
     /// Where the rows came from, for messages.
@@ -92,14 +115,28 @@ impl Dataset {
     }
 
     /// The features of all rows, row-major.
-    pub fn x(&self) -> &[f64] {
+    pub fn x(&self) -> Cow<'_, [f64]> {
+        self.x.to_row_major()
+    }
+
+    /// The features of all rows, as they lie.
+    pub fn matrix(&self) -> &Matrix {
         &self.x
     }
 
     /// The features of row `i`.
-    pub fn row(&self, i: usize) -> &[f64] {
-        let d = self.features.len();
-        &self.x[i * d..(i + 1) * d]
+    pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
+        self.x.row(i)
+    }
+
+    /// Sample weights; none: all 1.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// The sample weight of row `i`.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[i])
     }
 
     /// The targets: numbers, or −1 and +1 for the two classes.
@@ -136,8 +173,9 @@ impl Dataset {
     /// The chosen rows, in the order given.
     pub fn subset(&self, chosen: &[usize]) -> Dataset {
         Dataset {
-            x: chosen.iter().flat_map(|&i| self.row(i)).copied().collect(),
+            x: self.x.subset(chosen),
             y: chosen.iter().map(|&i| self.y[i]).collect(),
+            weights: self.weights.as_ref().map(|w| chosen.iter().map(|&i| w[i]).collect()),
             rows: chosen.iter().map(|&i| self.rows[i]).collect(),
             name: self.name.clone(),
             features: self.features.clone(),
@@ -146,10 +184,11 @@ impl Dataset {
         }
     }
 
-    /// Refuses a target that does not vary: there is nothing to learn.
+    /// Refuses a target that does not vary over the rows that count: there is nothing to learn.
     pub fn check_target(&self) -> std::result::Result<(), DataError> {
-        let first = self.y.first().copied().unwrap_or_default();
-        if self.y.iter().any(|&y| y != first) {
+        let mut counted = (0..self.len()).filter(|&i| self.weight(i) > 0.0).map(|i| self.y[i]);
+        let first = counted.next().unwrap_or_default();
+        if counted.any(|y| y != first) {
             return Ok(());
         }
         let (file, column, value) = (self.name.clone(), self.target_name.clone(), self.label(first));
@@ -159,8 +198,23 @@ impl Dataset {
         })
     }
 
+    /// The same rows with sample weights: finite, 0 or more, not all 0. An integer weight counts like as many rows.
+    pub fn with_weights(mut self, weights: Option<Vec<f64>>) -> Result<Dataset> {
+        if let Some(w) = &weights {
+            crate::problem::check_weights(w, self.len())?;
+        }
+        self.weights = weights;
+        Ok(self)
+    }
+
+    /// The same rows under another name, for messages.
+    pub fn with_name(mut self, name: &str) -> Dataset {
+        self.name = name.into();
+        self
+    }
+
     /// Replaces the row numbers, when the rows were written out and read back.
-    pub(crate) fn with_rows(mut self, rows: Vec<usize>) -> Result<Dataset> {
+    pub fn with_rows(mut self, rows: Vec<usize>) -> Result<Dataset> {
         if rows.len() != self.len() {
             return Err(Error::Shape { what: "row numbers", expected: self.len(), found: rows.len() });
         }
@@ -197,6 +251,6 @@ mod tests {
     fn subsets_keep_the_row_numbers() {
         let set = Dataset::new(vec!["a".into()], "y".into(), vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0], None).unwrap();
         let part = set.subset(&[2, 0]).subset(&[0]);
-        assert_eq!((part.x(), part.y(), part.rows()), (&[3.0][..], &[6.0][..], &[2][..]));
+        assert_eq!((&part.x()[..], part.y(), part.rows()), (&[3.0][..], &[6.0][..], &[2][..]));
     }
 }

@@ -125,13 +125,15 @@ impl Noise {
         }
         let normal = Normal::new(OUTLIER.0, OUTLIER.1).expect("a standard deviation above 0 is always accepted");
         let d = data.features().len();
-        let (_, unit) = column_units(data);
-        for &i in hit {
-            if self.kind == NoiseKind::Outliers {
-                for (v, s) in out.x[i * d..(i + 1) * d].iter_mut().zip(&unit) {
+        if self.kind == NoiseKind::Outliers {
+            let (_, unit) = column_units(data);
+            let mut x = data.x().into_owned();
+            for &i in hit {
+                for (v, s) in x[i * d..(i + 1) * d].iter_mut().zip(&unit) {
                     *v += s * normal.sample(rng);
                 }
             }
+            out.x = (x, d).into();
         }
         if data.kind() == TargetKind::Real {
             let (_, unit) = target_units(data, TargetScale::Robust, &mut Vec::new());

@@ -72,9 +72,10 @@ impl Table {
             name: self.file.clone(),
             target_name: self.target_name.clone(),
             rows: (0..y.len()).collect(),
+            x: (x, features.len()).into(),
             features,
-            x,
             y,
+            weights: None,
             classes,
         }
     }
@@ -175,7 +176,7 @@ mod tests {
     fn another_file_is_read_in_the_same_columns() {
         let train = table("a,b,y\n1,2,u\n3,4,v").dataset(TargetKind::Sign).unwrap();
         let other = table("b,a,y\n20,10,v").dataset_like(&train).unwrap();
-        assert_eq!((other.x(), other.y()), (&[10.0, 20.0][..], &[1.0][..]));
+        assert_eq!((&other.x()[..], other.y()), (&[10.0, 20.0][..], &[1.0][..]));
         let missing = table("b,y\n20,v").dataset_like(&train);
         assert!(matches!(missing, Err(DataError::NoColumn { .. })));
         let unknown = table("a,b,y\n1,2,w").dataset_like(&train);

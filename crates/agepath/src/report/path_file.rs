@@ -58,6 +58,9 @@ pub struct ProblemRecord {
     /// The targets as the solver saw them, when noise was injected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<Vec<f64>>,
+    /// Sample weights, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
 }
 
 impl ProblemRecord {
@@ -82,6 +85,7 @@ impl ProblemRecord {
             y_scale: scaling.y_scale,
             rows: train.rows().to_vec(),
             y: prepared.noise.as_ref().map(|_| problem.target().to_vec()),
+            weights: train.weights().map(<[f64]>::to_vec),
         }
     }
 

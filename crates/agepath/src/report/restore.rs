@@ -35,7 +35,9 @@ pub fn restore(dir: &Path) -> Result<Restored> {
     let problem = &record.problem;
     let options = ReadOptions { target: Some(problem.target.clone()), delimiter: Some(b','), header: Header::Present };
     let table = read(&dir.join(TRAIN_FILE), &options)?;
-    let train = with_classes(&table, problem.classes.clone())?.with_rows(problem.rows.clone())?;
+    let train = with_classes(&table, problem.classes.clone())?
+        .with_rows(problem.rows.clone())?
+        .with_weights(problem.weights.clone())?;
     let scaling = problem.scaling();
     let rebuilt = build(&train, &scaling, problem.intercept, &problem.spec()?)?;
     Ok(Restored { problem: rebuilt, path, train, scaling })

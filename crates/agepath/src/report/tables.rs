@@ -33,7 +33,7 @@ pub fn write_train(path: &Path, data: &Dataset) -> Result<()> {
         let names = data.features().iter().map(String::as_str);
         csv.write_record(names.chain([data.target_name()]))?;
         for i in 0..data.len() {
-            for &value in data.row(i) {
+            for &value in data.row(i).iter() {
                 csv.write_field(format_number(value))?;
             }
             csv.write_record([data.label(data.y()[i])])?;

@@ -196,7 +196,8 @@ impl Design {
         Self::from_fn(rows, cols, intercept, |i, j| x[j * rows + i])
     }
 
-    fn from_fn(rows: usize, cols: usize, intercept: bool, at: impl Fn(usize, usize) -> f64) -> Result<Self> {
+    /// From a function of row and column.
+    pub(crate) fn from_fn(rows: usize, cols: usize, intercept: bool, at: impl Fn(usize, usize) -> f64) -> Result<Self> {
         check_finite(rows, cols, &at)?;
         let mut data = Vec::with_capacity(rows * (cols + usize::from(intercept)));
         for j in 0..cols {
