@@ -1,6 +1,7 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
 use agepath::dataset::{self, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
@@ -36,9 +37,15 @@ pub struct PathArgs {
     /// Share of L1 in the elastic net
     #[arg(long, default_value_t = Strength::default().l1_ratio, allow_negative_numbers = true)]
     l1_ratio: f64,
-    /// Loss factor of the classifiers
-    #[arg(long, default_value_t = Strength::default().c, allow_negative_numbers = true)]
+    /// Loss factor of the classifiers and of the support vector regressions
+    #[arg(long, default_value_t = LossParameters::default().c, allow_negative_numbers = true)]
     c: f64,
+    /// Half the width of the tube of `svr`
+    #[arg(long, default_value_t = LossParameters::default().epsilon, allow_negative_numbers = true)]
+    epsilon: f64,
+    /// The quantile of `quantile`
+    #[arg(long, default_value_t = LossParameters::default().quantile, allow_negative_numbers = true)]
+    quantile: f64,
     /// Pacing
     #[arg(long, default_value = DEFAULT_PACING, value_parser = pacings())]
     pacing: String,
@@ -124,7 +131,7 @@ impl PathArgs {
         let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
         let options = PrepareOptions {
             model: self.model.clone(),
-            strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, c: self.c },
+            strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, loss: self.loss_parameters() },
             pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
             intercept: !self.no_intercept,
             standardize: !self.no_standardize,
@@ -135,6 +142,10 @@ impl PathArgs {
         };
         options.validate()?;
         Ok(options)
+    }
+
+    fn loss_parameters(&self) -> LossParameters {
+        LossParameters { c: self.c, epsilon: self.epsilon, quantile: self.quantile }
     }
 
     fn validation(&self) -> Result<Validation> {

@@ -1,5 +1,7 @@
 //! One error type. Every variant carries the numbers a user needs to act on it.
 
+const GIB: f64 = (1u64 << 30) as f64;
+
 /// What went wrong, and where.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +45,21 @@ pub enum Error {
         column: usize,
         /// The value found.
         value: f64,
+    },
+    /// A kernel matrix that would not fit into memory.
+    #[error(
+        "a kernel matrix of {rows} x {cols} needs {:.1} GiB, and {:.1} GiB may be used: take fewer rows, or a linear model",
+        *.bytes as f64 / GIB, *.limit as f64 / GIB
+    )]
+    KernelTooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+        /// What it would need.
+        bytes: u128,
+        /// What may be used.
+        limit: u128,
     },
     /// The data set cannot be learned from.
     #[error(transparent)]

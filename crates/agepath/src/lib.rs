@@ -38,7 +38,7 @@ pub mod space;
 pub mod suspects;
 
 pub use error::{Breakdown, Error, Result};
-pub use problem::{Problem, Spec};
+pub use problem::{NewRows, Problem, Spec};
 
 /// The README's example, compiled and run with the documentation's tests.
 #[cfg(doctest)]

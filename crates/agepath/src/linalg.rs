@@ -5,6 +5,7 @@
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
+use std::ops::Range;
 
 /// Below this size plain loops beat the library's set-up cost.
 pub const SMALL: usize = 24;
@@ -95,6 +96,21 @@ pub fn add_lower_product(a: &[f64], b: &[f64], k: usize, m: usize, out: &mut [f6
         BlockStructure::Rectangular,
         MatRef::from_column_major_slice(b, k, m),
         BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    clean_vector_registers();
+}
+
+/// Products of rows: out (row-major, |left| × |right|) = X_left X_rightᵀ for X of `n` rows, stored by columns.
+pub fn row_products(x: &[f64], n: usize, left: Range<usize>, right: Range<usize>, out: &mut [f64]) {
+    let x = MatRef::from_column_major_slice(x, n, x.len() / n.max(1));
+    let (rows, cols) = (left.len(), right.len());
+    faer::linalg::matmul::matmul(
+        MatMut::from_row_major_slice_mut(&mut out[..rows * cols], rows, cols),
+        Accum::Replace,
+        x.subrows(left.start, rows),
+        x.subrows(right.start, cols).transpose(),
         1.0,
         Par::Seq,
     );

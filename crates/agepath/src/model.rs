@@ -1,8 +1,9 @@
 //! Model names: presets over loss, penalty and sample scale.
 
 use crate::error::{Error, Result};
-use crate::loss::{self, TargetKind};
+use crate::loss::{self, LossParameters, TargetKind};
 use crate::penalty::Penalty;
+use crate::space::Kernel;
 use serde::{Deserialize, Serialize};
 
 /// How a sample weight ω_i becomes the scale s_i in front of its loss.
@@ -22,13 +23,13 @@ pub struct Strength {
     pub alpha: f64,
     /// Share of L1 in the elastic net's penalty. Default 0.5; from 0 to 1.
     pub l1_ratio: f64,
-    /// Loss factor of the classifiers. Default 1; above 0.
-    pub c: f64,
+    /// Numbers of the loss: the factor C of the classifiers, and what other losses take.
+    pub loss: LossParameters,
 }
 
 impl Default for Strength {
     fn default() -> Self {
-        Strength { alpha: 0.005, l1_ratio: 0.5, c: 1.0 }
+        Strength { alpha: 0.005, l1_ratio: 0.5, loss: LossParameters::default() }
     }
 }
 
@@ -45,6 +46,8 @@ pub struct Model {
     pub scale: SampleScale,
     /// Its penalty for given strengths.
     pub penalty: fn(&Strength) -> Penalty,
+    /// Its kernel unless told otherwise; none: linear space.
+    pub kernel: Option<Kernel>,
 }
 
 /// Every model.
@@ -55,6 +58,7 @@ pub const REGISTRY: &[Model] = &[
         loss: "squared",
         scale: SampleScale::HalfMean,
         penalty: |s| Penalty::L1 { alpha: s.alpha },
+        kernel: None,
     },
     Model {
         name: "elastic-net",
@@ -62,6 +66,7 @@ pub const REGISTRY: &[Model] = &[
         loss: "squared",
         scale: SampleScale::HalfMean,
         penalty: |s| Penalty::ElasticNet { alpha: s.alpha, l1_ratio: s.l1_ratio },
+        kernel: None,
     },
     Model {
         name: "ridge",
@@ -69,6 +74,7 @@ pub const REGISTRY: &[Model] = &[
         loss: "squared",
         scale: SampleScale::HalfMean,
         penalty: |s| Penalty::L2 { alpha: s.alpha },
+        kernel: None,
     },
     Model {
         name: "least-squares",
@@ -76,6 +82,7 @@ pub const REGISTRY: &[Model] = &[
         loss: "squared",
         scale: SampleScale::HalfMean,
         penalty: |_| Penalty::None,
+        kernel: None,
     },
     Model {
         name: "logistic",
@@ -83,6 +90,7 @@ pub const REGISTRY: &[Model] = &[
         loss: "logistic",
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: None,
     },
 ];
 
@@ -91,7 +99,7 @@ impl Model {
     pub fn default_for(kind: TargetKind) -> &'static Model {
         let fits = |model: &&Model| {
             let entry = loss::REGISTRY.iter().find(|e| e.name == model.loss);
-            entry.is_some_and(|e| (e.build)(Strength::default().c).target() == kind)
+            entry.is_some_and(|e| (e.build)(&LossParameters::default()).target() == kind)
         };
         // Both kinds of target have a model in the registry: a test asks for each.
         REGISTRY.iter().find(fits).unwrap_or(&REGISTRY[0])

@@ -88,7 +88,7 @@ impl PrepareOptions {
         };
         for model in models {
             (model.penalty)(&self.strength).validate()?;
-            loss::by_name(model.loss, self.strength.c)?;
+            loss::by_name(model.loss, &self.strength.loss)?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
         Some(name) => Model::by_name(name)?,
         None => Model::default_for(table.guess()),
     };
-    let data = table.dataset(loss::by_name(model.loss, options.strength.c)?.target())?;
+    let data = table.dataset(loss::by_name(model.loss, &options.strength.loss)?.target())?;
     prepare_rows(data, model, options, table.notices.clone())
 }
 

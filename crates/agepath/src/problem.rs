@@ -4,33 +4,47 @@
 //!
 //! where F is the primitive of the pacing's weight at the age in question.
 
+mod dual;
+mod rows;
+
+pub use rows::NewRows;
+
 use crate::error::{Error, Result};
 use crate::linalg::Cholesky;
-use crate::loss::{self, Loss, LossAt, TargetKind};
+use crate::loss::{self, Loss, LossAt, LossParameters, TargetKind};
 use crate::model::{Model, SampleScale, Strength};
 use crate::pacing::{Pacing, PacingSpec};
 use crate::penalty::Penalty;
-use crate::space::Design;
+use crate::space::{Design, Gram, Kernel};
 
 /// What to fit, without the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// Registry name of the loss.
     pub loss: &'static str,
-    /// The loss factor C; losses without one ignore it.
-    pub c: f64,
+    /// Numbers of the loss; each loss reads its own.
+    pub loss_parameters: LossParameters,
     /// The pacing.
     pub pacing: PacingSpec,
     /// The penalty on the coefficients.
     pub penalty: Penalty,
     /// How sample weights become scales.
     pub scale: SampleScale,
+    /// The kernel; none in linear space.
+    pub kernel: Option<Kernel>,
 }
 
 impl Spec {
-    /// The preset `model` with given strengths and pacing.
+    /// The preset `model` with given strengths and pacing, in linear space unless the model has a kernel.
     pub fn preset(model: &Model, strength: &Strength, pacing: PacingSpec) -> Spec {
-        Spec { loss: model.loss, c: strength.c, pacing, penalty: (model.penalty)(strength), scale: model.scale }
+        Spec {
+            loss: model.loss,
+            loss_parameters: strength.loss,
+            pacing,
+            penalty: (model.penalty)(strength),
+            scale: model.scale,
+            kernel: model.kernel,
+        }
     }
 }
 
@@ -50,6 +64,10 @@ pub struct Problem {
     /// The size of predictors: the root mean square of real targets, 1 for classes.
     pub(crate) predictor_scale: f64,
     intercept: bool,
+    /// The training rows in kernel space; none in linear space.
+    pub(crate) gram: Option<Gram>,
+    /// α of the penalty ½ α ‖f‖² in kernel space.
+    pub(crate) ridge: f64,
 }
 
 /// Where every residual vanishes, only the rounding of z is left in ψ = s v ℓ'(z): terms of the gradient count for at
@@ -60,7 +78,7 @@ const TIED: f64 = 1e-9;
 
 impl Problem {
     /// Puts data and model together. `intercept` says whether the design's last column is one; `weights` are sample
-    /// weights (none: all 1).
+    /// weights (none: all 1). With a kernel, the design is that of linear space all the same.
     pub fn new(
         design: Design,
         target: Vec<f64>,
@@ -75,7 +93,7 @@ impl Problem {
         if n == 0 {
             return Err(Error::Shape { what: "rows", expected: 1, found: 0 });
         }
-        let loss = loss::by_name(spec.loss, spec.c)?;
+        let loss = loss::by_name(spec.loss, &spec.loss_parameters)?;
         let pacing = spec.pacing.build()?;
         spec.penalty.validate()?;
         check_target(&target, loss.target(), m - usize::from(intercept))?;
@@ -86,9 +104,14 @@ impl Problem {
             v.resize(m, 0.0);
             v
         };
+        let (gram, ridge) = match spec.kernel {
+            Some(kernel) => (Some(dual::gram(&design, intercept, kernel)?), dual::ridge(&spec.penalty)?),
+            None if loss.has_pieces() => return Err(dual::needs_kernel(loss.name())),
+            None => (None, 0.0),
+        };
         let column_scales = design.column_scales();
         let (mut l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        if spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
+        if gram.is_none() && spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
             freeze_dependent_columns(&design, &scale, &mut l1);
         }
         let predictor_scale = match loss.target() {
@@ -97,7 +120,20 @@ impl Problem {
                 .filter(|&rms| rms > 0.0)
                 .unwrap_or(1.0),
         };
-        Ok(Problem { design, target, scale, loss, pacing, l1, l2, column_scales, predictor_scale, intercept })
+        Ok(Problem {
+            design,
+            target,
+            scale,
+            loss,
+            pacing,
+            l1,
+            l2,
+            column_scales,
+            predictor_scale,
+            intercept,
+            gram,
+            ridge,
+        })
     }
 
     /// Number of rows.
@@ -108,6 +144,21 @@ impl Problem {
     /// Number of features, the intercept not counted.
     pub fn features(&self) -> usize {
         self.design.cols() - usize::from(self.intercept)
+    }
+
+    /// Number of coefficients in θ, the intercept not counted: one per feature, or one per row in kernel space.
+    pub fn coefficients(&self) -> usize {
+        if self.gram.is_some() { self.rows() } else { self.features() }
+    }
+
+    /// Length of θ: coefficients, then the intercept if there is one.
+    pub fn parameters(&self) -> usize {
+        self.coefficients() + usize::from(self.intercept)
+    }
+
+    /// The kernel with its parameters as numbers; none in linear space.
+    pub fn kernel(&self) -> Option<Kernel> {
+        self.gram.as_ref().map(Gram::kernel)
     }
 
     /// Whether the last parameter is an intercept.
@@ -137,15 +188,29 @@ impl Problem {
 
     /// The losses at parameters θ (coefficients, then the intercept if there is one).
     pub fn losses(&self, theta: &[f64]) -> Vec<f64> {
-        let mut z = vec![0.0; self.rows()];
-        self.design.predict(theta, &mut z);
+        let z = self.predict(theta);
         let mut out = vec![LossAt::default(); z.len()];
         self.loss.fill(&z, &self.target, &mut out);
         out.into_iter().map(|l| l.value).collect()
     }
 
+    /// The predictors of the training rows at parameters θ.
+    pub fn predict(&self, theta: &[f64]) -> Vec<f64> {
+        match &self.gram {
+            Some(gram) => self.predict_dual(gram, theta),
+            None => {
+                let mut z = vec![0.0; self.rows()];
+                self.design.predict(theta, &mut z);
+                z
+            }
+        }
+    }
+
     /// R(θ).
     pub fn penalty(&self, theta: &[f64]) -> f64 {
+        if let Some(gram) = &self.gram {
+            return self.penalty_dual(gram, theta);
+        }
         let each = theta.iter().zip(&self.l1).zip(&self.l2);
         each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w).sum()
     }
@@ -160,7 +225,11 @@ impl Problem {
     /// How far θ is from optimal at inverse age `u`: the largest violation of 0 ∈ ∂G over the coordinates, each relative
     /// to the sum of magnitudes that had to cancel in it. Weights are taken from the losses themselves;
     /// where the weight drops at a threshold and a loss lies on it, either weight is optimal and the better one counts.
+    /// In kernel space: the largest distance of a sample's (z, β) from the graph of −ψ, and |Σβ|, relative to C.
     pub fn kkt(&self, theta: &[f64], u: f64) -> f64 {
+        if let Some(gram) = &self.gram {
+            return self.kkt_dual(gram, theta, u);
+        }
         let mut z = vec![0.0; self.rows()];
         self.design.predict(theta, &mut z);
         let cuts = self.pacing.cuts(u);

@@ -7,8 +7,7 @@ use crate::dataset::{Dataset, Scaling};
 use crate::error::{Error, Result};
 use crate::loss::{Logistic, Loss, TargetKind};
 use crate::path::Path;
-use crate::problem::Problem;
-use crate::space::Design;
+use crate::problem::{NewRows, Problem};
 use serde::{Deserialize, Serialize};
 
 /// How many log-spaced ages are tried besides the knots: steps of a few per cent over the usual two or three decades.
@@ -103,7 +102,7 @@ impl Metric {
 /// Rows that were held out, in the solver's units, and a metric.
 #[derive(Debug)]
 pub struct Holdout {
-    design: Design,
+    rows: NewRows,
     target: Vec<f64>,
     /// One solver unit of the target in the user's units.
     unit: f64,
@@ -113,18 +112,13 @@ pub struct Holdout {
 impl Holdout {
     /// `rows` scaled as the training rows of `problem` were.
     pub fn new(problem: &Problem, rows: &Dataset, scaling: &Scaling, metric: &'static Metric) -> Result<Holdout> {
-        Ok(Holdout {
-            design: scaling.design(rows, problem.has_intercept())?,
-            target: scaling.y(rows),
-            unit: scaling.y_scale,
-            metric,
-        })
+        let design = scaling.design(rows, problem.has_intercept())?;
+        Ok(Holdout { rows: problem.new_rows(design)?, target: scaling.y(rows), unit: scaling.y_scale, metric })
     }
 
     /// The score of parameters θ, in the user's units; none if the same class is predicted for every row.
     pub fn score(&self, theta: &[f64]) -> Option<f64> {
-        let mut z = vec![0.0; self.design.rows()];
-        self.design.predict(theta, &mut z);
+        let z = self.rows.predict(theta);
         let score = (self.metric.score)(&z, &self.target);
         match self.metric.kind {
             TargetKind::Real => Some(self.unit * score),

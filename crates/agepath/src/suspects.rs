@@ -32,9 +32,7 @@ pub fn rank(problem: &Problem, path: &Path, point: &Point, train: &Dataset, scal
     let cuts = problem.pacing().cuts(u);
     // A pacing without thresholds compares losses with the age itself.
     let last = cuts.as_slice().last().map_or(u, |cut| cut.value);
-    let mut z = vec![0.0; problem.rows()];
-    let theta = theta(problem, &point.coef, point.intercept);
-    problem.design().predict(&theta, &mut z);
+    let z = problem.predict(&theta(problem, &point.coef, point.intercept));
     let mut list: Vec<Suspect> = (0..problem.rows())
         .map(|i| Suspect {
             row: train.rows()[i],

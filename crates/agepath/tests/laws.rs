@@ -1,7 +1,7 @@
 //! Laws of one sample, over every registered loss and pacing: the best weight is one, derivatives are derivatives,
 //! thresholds are where zones meet, primitives are integrals.
 
-use agepath::loss::{self, Loss, TargetKind};
+use agepath::loss::{self, Loss, LossParameters, TargetKind};
 use agepath::pacing::{self, Pacing, PacingParameters};
 use proptest::prelude::*;
 
@@ -17,12 +17,17 @@ fn pacings() -> Vec<Box<dyn Pacing>> {
 
 /// Every loss, with two factors.
 fn losses() -> Vec<Box<dyn Loss>> {
-    loss::REGISTRY.iter().flat_map(|e| [(e.build)(1.0), (e.build)(2.5)]).collect()
+    loss::REGISTRY.iter().flat_map(|e| [1.0, 2.5].map(|c| (e.build)(&LossParameters::with_c(c)))).collect()
 }
 
 /// A target that suits the loss.
 fn target(loss: &dyn Loss, y: f64) -> f64 {
     if loss.target() == TargetKind::Sign { 1f64.copysign(y) } else { y }
+}
+
+/// Whether no kink is near.
+fn clear_of_kinks(loss: &dyn Loss, z: f64, y: f64) -> bool {
+    loss.kinks(y).as_slice().iter().all(|kink| (z - kink).abs() > CLEAR)
 }
 
 /// Whether no threshold at inverse age u is near.
@@ -143,6 +148,9 @@ proptest! {
     fn losses_have_the_derivatives_they_say(z in -8.0..8.0f64, y in -5.0..5.0f64) {
         for loss in losses() {
             let y = target(&*loss, y);
+            if !clear_of_kinks(&*loss, z, y) {
+                continue;
+            }
             let at = loss.at(z, y);
             prop_assert!(at.value >= 0.0 && at.curvature >= 0.0);
             assert_close("slope", &loss, at.slope, difference(|z| loss.at(z, y).value, z), 1e-7);
@@ -154,10 +162,30 @@ proptest! {
     }
 
     #[test]
+    fn pieces_meet_at_the_kinks_and_continue_beyond(z in -8.0..8.0f64, y in -5.0..5.0f64) {
+        for loss in losses() {
+            let y = target(&*loss, y);
+            let kinks = loss.kinks(y);
+            for (k, &kink) in kinks.as_slice().iter().enumerate() {
+                let (below, above) = (loss.at_piece(k as u8, kink, y), loss.at_piece(k as u8 + 1, kink, y));
+                prop_assert!(below.value.abs() < 1e-12 && above.value.abs() < 1e-12, "{:?}: no loss at a kink", loss);
+                prop_assert!(above.slope >= below.slope - 1e-12, "{:?}: convex", loss);
+            }
+            for piece in 0..=kinks.as_slice().len() as u8 {
+                let at = loss.at_piece(piece, z, y);
+                assert_close("slope", &loss, at.slope, difference(|z| loss.at_piece(piece, z, y).value, z), 1e-7);
+            }
+        }
+    }
+
+    #[test]
     fn psi_h_q_are_derivatives_of_the_objective(z in -6.0..6.0f64, y in -4.0..4.0f64, log_age in -3.0..4.0f64) {
         let u = (-log_age).exp();
         for loss in losses() {
             let y = target(&*loss, y);
+            if !clear_of_kinks(&*loss, z, y) {
+                continue;
+            }
             for p in pacings() {
                 let l = loss.at(z, y);
                 if !clear_of_cuts(&*p, l.value, u) || l.value < 1e-6 {

@@ -539,7 +539,7 @@ fn scaled(case: &Case, kappa: f64) -> (Case, f64, f64) {
     // Squared: targets times √κ. Otherwise the loss factor times κ, and the penalty with it.
     let (l1_factor, l2_factor, coef) = if sign { (kappa, kappa, 1.0) } else { (root, 1.0, root) };
     if sign {
-        out.spec.c *= kappa;
+        out.spec.loss_parameters.c *= kappa;
     } else {
         out.y.iter_mut().for_each(|y| *y *= root);
     }

@@ -15,7 +15,7 @@ impl Loss for Logistic {
         "logistic"
     }
 
-    fn at(&self, z: f64, y: f64) -> LossAt {
+    fn at_piece(&self, _piece: u8, z: f64, y: f64) -> LossAt {
         let m = y * z;
         // e^{−|m|} never overflows; both signs of m are written with it.
         let e = (-m.abs()).exp();
@@ -25,6 +25,10 @@ impl Loss for Logistic {
             slope: -self.c * y * p,
             curvature: self.c * e / ((1.0 + e) * (1.0 + e)),
         }
+    }
+
+    fn slope_unit(&self) -> f64 {
+        self.c
     }
 
     fn target(&self) -> TargetKind {

@@ -1,16 +1,25 @@
 //! Losses: what one sample costs, ℓ(z, y), as a function of its linear predictor z.
 //!
-//! A loss is convex in z and smooth except at its *kinks*, where ℓ' jumps upward. To add one: a file with the
-//! formula, its derivatives and its kinks, and one row in [`REGISTRY`]. The command line, the file format and the law
-//! tests read the registry.
+//! A loss is convex in z and smooth on the *pieces* between its *kinks*. Where ℓ' jumps upward at a kink, a sample can be
+//! *pinned* to it; ℓ = 0 there. To add a loss: a file with the formula, its derivatives and its kinks, and one row in
+//! [`REGISTRY`]. The command line, the file format and the law tests read the registry.
 
+mod epsilon_insensitive;
+mod hinge;
 mod logistic;
+mod quantile;
 mod squared;
+mod squared_hinge;
 
+pub use epsilon_insensitive::EpsilonInsensitive;
+pub use hinge::Hinge;
 pub use logistic::Logistic;
+pub use quantile::Quantile;
 pub use squared::Squared;
+pub use squared_hinge::SquaredHinge;
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// A loss and its first two derivatives in z.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -32,13 +41,72 @@ pub enum TargetKind {
     Sign,
 }
 
+/// At most this many kinks.
+pub const MAX_KINKS: usize = 2;
+
+/// The kinks of one sample's loss as positions of z, smallest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Kinks {
+    at: [f64; MAX_KINKS],
+    len: usize,
+}
+
+impl Kinks {
+    /// From at most [`MAX_KINKS`] positions, smallest first.
+    pub fn new(list: &[f64]) -> Self {
+        let mut at = [0.0; MAX_KINKS];
+        at[..list.len()].copy_from_slice(list);
+        Kinks { at, len: list.len() }
+    }
+
+    /// The positions, smallest first.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.at[..self.len]
+    }
+
+    /// The piece that `z` lies on: how many kinks it exceeds.
+    #[inline]
+    pub fn piece(&self, z: f64) -> u8 {
+        self.as_slice().iter().filter(|kink| z > **kink).count() as u8
+    }
+}
+
 /// One sample's loss.
 pub trait Loss: std::fmt::Debug + Send + Sync {
     /// The registry name.
     fn name(&self) -> &'static str;
 
-    /// ℓ, ℓ' and ℓ'' at predictor `z` and target `y`.
-    fn at(&self, z: f64, y: f64) -> LossAt;
+    /// Where one piece ends and the next begins; none for a loss that is smooth everywhere.
+    fn kinks(&self, _y: f64) -> Kinks {
+        Kinks::default()
+    }
+
+    /// ℓ, ℓ' and ℓ'' by the formula of `piece` (0 below the first kink), continued smoothly beyond the piece's ends.
+    fn at_piece(&self, piece: u8, z: f64, y: f64) -> LossAt;
+
+    /// ℓ, ℓ' and ℓ'' at predictor `z` and target `y`; at a kink, those of the piece below it.
+    fn at(&self, z: f64, y: f64) -> LossAt {
+        self.at_piece(self.kinks(y).piece(z), z, y)
+    }
+
+    /// Whether there is more than one piece.
+    fn has_pieces(&self) -> bool {
+        !self.kinks(1.0).as_slice().is_empty()
+    }
+
+    /// Whether ℓ' jumps at a kink.
+    fn is_kinked(&self) -> bool {
+        let y = 1.0;
+        let jumps = |(k, &z): (usize, &f64)| {
+            let (below, above) = (self.at_piece(k as u8, z, y), self.at_piece(k as u8 + 1, z, y));
+            above.slope > below.slope
+        };
+        self.kinks(y).as_slice().iter().enumerate().any(jumps)
+    }
+
+    /// The size of ℓ' for a predictor that is wrong by one unit: what violations of the optimality conditions are
+    /// measured against.
+    fn slope_unit(&self) -> f64;
 
     /// [`Loss::at`] for many samples (one virtual call for the lot).
     fn fill(&self, z: &[f64], y: &[f64], out: &mut [LossAt]) {
@@ -67,6 +135,42 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
     }
 }
 
+/// Numbers a loss may take; each loss reads its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossParameters {
+    /// The factor C. Default 1; above 0.
+    pub c: f64,
+    /// Half the width of the ε-insensitive tube. Default 0.1; 0 or more.
+    pub epsilon: f64,
+    /// The quantile of the quantile loss. Default 0.5; above 0 and below 1.
+    pub quantile: f64,
+}
+
+impl Default for LossParameters {
+    fn default() -> Self {
+        LossParameters { c: 1.0, epsilon: 0.1, quantile: 0.5 }
+    }
+}
+
+impl LossParameters {
+    /// The defaults with another C.
+    pub fn with_c(c: f64) -> Self {
+        LossParameters { c, ..Self::default() }
+    }
+
+    /// Refuses values that no loss could make sense of.
+    pub fn validate(&self) -> Result<()> {
+        let check = |name: &'static str, value: f64, fine: bool, expected: &str| match fine {
+            true => Ok(()),
+            false => Err(Error::Option { name, value: value.to_string(), expected: expected.into() }),
+        };
+        check("c", self.c, self.c > 0.0 && self.c.is_finite(), "a finite number above 0")?;
+        check("epsilon", self.epsilon, self.epsilon >= 0.0 && self.epsilon.is_finite(), "a finite number, 0 or more")?;
+        check("quantile", self.quantile, self.quantile > 0.0 && self.quantile < 1.0, "a number above 0 and below 1")
+    }
+}
+
 /// One row of the registry.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -74,23 +178,37 @@ pub struct Entry {
     pub name: &'static str,
     /// One line for `--help` and the documentation.
     pub summary: &'static str,
-    /// Builds the loss for a factor C (losses without one ignore it).
-    pub build: fn(c: f64) -> Box<dyn Loss>,
+    /// Builds the loss for given parameters.
+    pub build: fn(&LossParameters) -> Box<dyn Loss>,
 }
 
 /// Every loss.
 pub const REGISTRY: &[Entry] = &[
     Entry { name: "squared", summary: "(z - y)^2, regression", build: |_| Box::new(Squared) },
-    Entry { name: "logistic", summary: "C ln(1 + exp(-yz)), two classes", build: |c| Box::new(Logistic { c }) },
+    Entry { name: "logistic", summary: "C ln(1 + exp(-yz)), two classes", build: |p| Box::new(Logistic { c: p.c }) },
+    Entry { name: "hinge", summary: "C max(0, 1 - yz), two classes", build: |p| Box::new(Hinge { c: p.c }) },
+    Entry {
+        name: "squared-hinge",
+        summary: "C max(0, 1 - yz)^2, two classes",
+        build: |p| Box::new(SquaredHinge { c: p.c }),
+    },
+    Entry {
+        name: "epsilon-insensitive",
+        summary: "C max(0, |z - y| - epsilon), regression",
+        build: |p| Box::new(EpsilonInsensitive { c: p.c, epsilon: p.epsilon }),
+    },
+    Entry {
+        name: "quantile",
+        summary: "C max(q (y - z), (1 - q)(z - y)), regression",
+        build: |p| Box::new(Quantile { c: p.c, tau: p.quantile }),
+    },
 ];
 
-/// Builds a loss by name; `c` must be positive.
-pub fn by_name(name: &str, c: f64) -> Result<Box<dyn Loss>> {
-    if !(c > 0.0 && c.is_finite()) {
-        return Err(Error::Option { name: "c", value: c.to_string(), expected: "a finite number above 0".into() });
-    }
+/// Builds a loss by name.
+pub fn by_name(name: &str, parameters: &LossParameters) -> Result<Box<dyn Loss>> {
+    parameters.validate()?;
     match REGISTRY.iter().find(|e| e.name == name) {
-        Some(entry) => Ok((entry.build)(c)),
+        Some(entry) => Ok((entry.build)(parameters)),
         None => Err(Error::UnknownName {
             what: "loss",
             name: name.into(),

@@ -14,9 +14,13 @@ impl Loss for Squared {
         "squared"
     }
 
-    fn at(&self, z: f64, y: f64) -> LossAt {
+    fn at_piece(&self, _piece: u8, z: f64, y: f64) -> LossAt {
         let r = z - y;
         LossAt { value: r * r, slope: 2.0 * r, curvature: 2.0 }
+    }
+
+    fn slope_unit(&self) -> f64 {
+        2.0
     }
 
     fn target(&self) -> TargetKind {

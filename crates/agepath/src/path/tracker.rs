@@ -24,6 +24,10 @@ pub fn age_path(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
     options.validate()?;
+    if problem.kernel().is_some() {
+        let value = "given".into();
+        return Err(Error::Option { name: "kernel", value, expected: "none: paths are in linear space".into() });
+    }
     let begun = Instant::now();
     let (low, high) = options.ages;
     let chart = Chart::new(high);

@@ -10,7 +10,7 @@ mod summary;
 mod tables;
 
 pub use model_file::ModelFile;
-pub use path_file::{PathFile, ProblemRecord};
+pub use path_file::{PathFile, ProblemRecord, sparse};
 pub use restore::{Restored, restore};
 pub use summary::{Chosen, NoiseFound, Summary};
 pub use tables::{write_suspects, write_train};

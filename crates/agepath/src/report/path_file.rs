@@ -2,12 +2,14 @@
 
 use crate::dataset::{DataError, Injected, Scaling};
 use crate::error::{Breakdown, Error};
+use crate::loss::LossParameters;
 use crate::model::Model;
 use crate::pacing::PacingSpec;
 use crate::path::{Cause, Certificate, Direction, End, Event, Kind, Knot, Path, Work};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::problem::Spec;
+use crate::space::Kernel;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -30,8 +32,11 @@ pub struct ProblemRecord {
     pub penalty: Penalty,
     /// The loss factor, where the loss has one.
     pub c: Option<f64>,
+    /// Every number a loss may take; each loss reads its own.
+    #[serde(default)]
+    pub loss_parameters: LossParameters,
     /// The kernel; none in linear space.
-    pub kernel: Option<String>,
+    pub kernel: Option<Kernel>,
     /// Whether the model has an intercept.
     pub intercept: bool,
     /// Training rows.
@@ -72,7 +77,8 @@ impl ProblemRecord {
             pacing: prepared.spec.pacing,
             penalty: prepared.spec.penalty,
             c: problem.loss().c(),
-            kernel: None,
+            loss_parameters: prepared.spec.loss_parameters,
+            kernel: problem.kernel(),
             intercept: problem.has_intercept(),
             n: problem.rows(),
             d: problem.features(),
@@ -105,10 +111,11 @@ impl ProblemRecord {
         Ok(Spec {
             loss: model.loss,
             // A loss without a factor ignores it.
-            c: self.c.unwrap_or(1.0),
+            loss_parameters: LossParameters { c: self.c.unwrap_or(1.0), ..self.loss_parameters },
             pacing: self.pacing,
             penalty: self.penalty,
             scale: model.scale,
+            kernel: self.kernel,
         })
     }
 }
@@ -124,13 +131,56 @@ pub struct PathFile {
     pub noise: Option<Injected>,
     ages: (f64, f64),
     direction: Direction,
-    knots: Vec<Knot>,
+    knots: Vec<KnotRecord>,
     events: Vec<EventRecord>,
     certificate: Certificate,
     work: Work,
     end: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end_detail: Option<EndDetail>,
+}
+
+/// A solution: `coef` in linear space; in kernel space `dual`, the pairs (i, β_i) with β_i ≠ 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KnotRecord {
+    age: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    coef: Option<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dual: Option<Vec<(usize, f64)>>,
+    intercept: f64,
+}
+
+impl KnotRecord {
+    fn new(knot: &Knot, in_kernel_space: bool) -> KnotRecord {
+        let dual = in_kernel_space.then(|| sparse(&knot.coef));
+        let coef = (!in_kernel_space).then(|| knot.coef.clone());
+        KnotRecord { age: knot.age, coef, dual, intercept: knot.intercept }
+    }
+
+    /// The knot with `size` coefficients.
+    fn knot(&self, size: usize) -> Result<Knot, String> {
+        let coef = match (&self.coef, &self.dual) {
+            (Some(coef), None) => coef.clone(),
+            (None, Some(dual)) => {
+                let mut coef = vec![0.0; size];
+                for &(i, beta) in dual {
+                    *coef.get_mut(i).ok_or_else(|| format!("dual coefficient {i} for {size} rows"))? = beta;
+                }
+                coef
+            }
+            _ => return Err(format!("the knot at age {} needs either coef or dual", self.age)),
+        };
+        match coef.len() == size {
+            true => Ok(Knot { age: self.age, coef, intercept: self.intercept }),
+            false => Err(format!("{} coefficients where {size} are expected", coef.len())),
+        }
+    }
+}
+
+/// The pairs (i, β_i) with β_i ≠ 0.
+pub fn sparse(dual: &[f64]) -> Vec<(usize, f64)> {
+    dual.iter().copied().enumerate().filter(|(_, beta)| *beta != 0.0).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -165,7 +215,7 @@ impl PathFile {
             noise: prepared.noise.clone(),
             ages: path.ages,
             direction: path.direction,
-            knots: path.knots.clone(),
+            knots: path.knots.iter().map(|k| KnotRecord::new(k, prepared.problem.kernel().is_some())).collect(),
             events: path.events.iter().map(EventRecord::new).collect(),
             certificate: path.certificate,
             work: path.work,
@@ -191,6 +241,7 @@ impl PathFile {
     pub fn path(&self, file: &str) -> Result<Path, Error> {
         let wrong = |message: String| DataError::NotPath { file: file.into(), message };
         self.check_sizes().map_err(wrong)?;
+        let size = if self.problem.kernel.is_some() { self.problem.n } else { self.problem.d };
         let zones = self.problem.pacing.build()?.zones();
         let events = self.events.iter().map(|e| {
             e.event(zones)
@@ -200,7 +251,7 @@ impl PathFile {
         Ok(Path {
             ages: self.ages,
             direction: self.direction,
-            knots: self.knots.clone(),
+            knots: self.knots.iter().map(|k| k.knot(size)).collect::<Result<_, String>>().map_err(wrong)?,
             events: events.collect::<Result<_, DataError>>()?,
             certificate: self.certificate,
             work: self.work,
@@ -219,7 +270,7 @@ impl PathFile {
         for units in [&self.problem.x_mean, &self.problem.x_scale].into_iter().flatten() {
             differs("column units", units.len())?;
         }
-        self.knots.iter().try_for_each(|knot| differs("coefficients", knot.coef.len()))
+        Ok(())
     }
 
     fn is_inside(&self, event: &Event) -> bool {
@@ -364,7 +415,7 @@ mod tests {
         let good = PathFile::new(&prepared, &path(End::Complete));
         assert!(good.path("path.json").is_ok());
         let mut short = good.clone();
-        short.knots[0].coef.pop();
+        short.knots[0].coef.as_mut().unwrap().pop();
         let mut far = good.clone();
         far.events[0].index = Some(1_000_000);
         let mut odd = good.clone();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::linalg;
 
 /// Dense rows, stored by columns: every kernel then runs over samples, whatever the number of features.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Dense {
     rows: usize,
     cols: usize,
@@ -60,6 +60,11 @@ impl Dense {
     pub(crate) fn from_rows(rows: usize, cols: usize, data: &[f64]) -> Self {
         let data = (0..rows * cols).map(|k| data[(k % rows) * cols + k / rows]).collect();
         Dense { rows, cols, data }
+    }
+
+    /// All values, column after column.
+    pub(crate) fn data(&self) -> &[f64] {
+        &self.data
     }
 
     /// Number of rows.
