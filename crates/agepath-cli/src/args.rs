@@ -1,12 +1,13 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
 use agepath::dataset::{self, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
-use agepath::select::METRICS;
+use agepath::select::{METRICS, RULES, Rule};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -76,12 +77,17 @@ pub struct PathArgs {
     /// How a numeric target is scaled
     #[arg(long, default_value = TARGET_SCALES[0].0, value_parser = target_scales())]
     target_scale: String,
-    /// Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none
-    #[arg(long, value_name = "FRACTION|FILE|0", default_value_t = VALIDATION_FRACTION.to_string(), allow_hyphen_values = true)]
-    validation: String,
+    #[arg(long, value_name = "FRACTION|FILE|0", allow_hyphen_values = true, help = validation_help())]
+    validation: Option<String>,
+    /// Choose the age by cross-validation with this many folds; all rows train
+    #[arg(long, value_name = "K", conflicts_with = "validation")]
+    cv: Option<usize>,
+    /// How the age is chosen from the curve of scores
+    #[arg(long, default_value = RULES[0].0, value_parser = rules())]
+    select: String,
     /// What the age is chosen by [default: mae for numbers, accuracy for classes]
     #[arg(long, value_parser = metrics())]
-    pub metric: Option<String>,
+    metric: Option<String>,
     #[arg(long, value_name = "KIND:RATE", help = noise_help())]
     noise: Option<Noise>,
     /// Stop after this many critical points
@@ -149,11 +155,20 @@ impl PathArgs {
     }
 
     fn validation(&self) -> Result<Validation> {
-        Ok(match self.validation.parse::<f64>() {
+        let Some(text) = &self.validation else {
+            let default = PrepareOptions::default().validation;
+            return Ok(if self.cv.is_some() { Validation::None } else { default });
+        };
+        Ok(match text.parse::<f64>() {
             Ok(0.0) => Validation::None,
             Ok(fraction) => Validation::Fraction(fraction),
-            Err(_) => Validation::Rows(self.read(Path::new(&self.validation))?),
+            Err(_) => Validation::Rows(self.read(Path::new(text))?),
         })
+    }
+
+    /// How the age is chosen.
+    pub fn decide(&self) -> Result<DecideOptions> {
+        Ok(DecideOptions { metric: self.metric.clone(), rule: Rule::by_name(&self.select)?, folds: self.cv })
     }
 
     /// What the tracker is asked for; the ages are checked if they were given.
@@ -187,6 +202,17 @@ fn pacings() -> PossibleValuesParser {
 
 fn target_scales() -> PossibleValuesParser {
     choices(TARGET_SCALES.iter().map(|(name, _, summary)| (*name, *summary)))
+}
+
+fn rules() -> PossibleValuesParser {
+    choices(RULES.iter().map(|(name, _, summary)| (*name, *summary)))
+}
+
+fn validation_help() -> String {
+    format!(
+        "Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none \
+         [default: {VALIDATION_FRACTION}, or none with --cv]"
+    )
 }
 
 fn metrics() -> PossibleValuesParser {

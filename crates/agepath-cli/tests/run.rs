@@ -155,6 +155,27 @@ fn a_file_can_validate() {
 }
 
 #[test]
+fn folds_choose_the_age_and_all_rows_train() {
+    let dir = tempfile::tempdir().unwrap();
+    let base =
+        ["path", "builtin:diabetes", "--noise", "target:0.3", "-o", "out", "--ages", "1:60", "--json", "--cv", "4"];
+    let chosen = |options: &[&str]| {
+        let ran = agepath(dir.path(), &[&base[..], options].concat(), b"");
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let summary: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&summary["rows"], &summary["validation_rows"]), (&442.into(), &0.into()));
+        assert_eq!(summary["chosen"]["folds"], 4);
+        summary["chosen"].clone()
+    };
+    let (min, simple) = (chosen(&[]), chosen(&["--select", "1se"]));
+    assert_eq!(min["one_se_age"], simple["age"]);
+    assert!(simple["age"].as_f64() > min["age"].as_f64());
+    assert!(min["standard_error"].as_f64().unwrap() > 0.0);
+    assert_eq!(min, chosen(&[]), "the seed decides");
+    assert_ne!(min["age"], chosen(&["--seed", "1"])["age"]);
+}
+
+#[test]
 fn a_budget_gives_the_path_so_far() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["path", "builtin:diabetes", "-o", "out", "--max-events", "5", "--json"];

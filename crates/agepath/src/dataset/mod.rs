@@ -19,7 +19,7 @@ pub use noise::{Injected, NOISES, Noise, NoiseKind};
 pub use read::{Header, ReadOptions, STDIN, read, read_from};
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
 pub(crate) use scale::{median, weighted_quantile};
-pub use split::split;
+pub use split::{folds, split};
 pub use table::Table;
 
 use crate::error::{Error, Result};

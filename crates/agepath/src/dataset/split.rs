@@ -1,4 +1,4 @@
-//! Splits rows into training and validation rows.
+//! Splits rows into training and validation rows, or into the folds of a cross-validation.
 
 use super::{DataError, Dataset, MIN_ROWS};
 use crate::error::{Error, Result};
@@ -33,6 +33,35 @@ pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Datas
         }
     }
     Ok((data.subset(&train), data.subset(&validate)))
+}
+
+/// The random stream of the folds; the split uses stream 0 of the same seed.
+const FOLD_STREAM: u64 = 2;
+
+/// The rows of `count` folds (of each class about as many in every fold, if there are classes), drawn by `seed`. Each
+/// fold is in the order of the file.
+pub fn folds(data: &Dataset, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    let smallest = groups(data).iter().map(Vec::len).min().unwrap_or(0);
+    // Outside of every fold there must be rows enough to learn from, of every class.
+    let limit = if data.classes().is_some() { smallest } else { data.len() };
+    if count < 2 || count > limit || data.len() - data.len().div_ceil(count) < MIN_ROWS {
+        return Err(Error::Option {
+            name: "cv",
+            value: count.to_string(),
+            expected: format!("from 2 to {limit} folds for these rows (at most one per row of the smallest class)"),
+        });
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(FOLD_STREAM);
+    let mut folds = vec![Vec::new(); count];
+    let mut next = (0..count).cycle();
+    for mut group in groups(data) {
+        group.shuffle(&mut rng);
+        // The next class goes on where the last one ended, so that folds differ by at most one row.
+        group.into_iter().zip(&mut next).for_each(|(row, k)| folds[k].push(row));
+    }
+    folds.iter_mut().for_each(|fold| fold.sort_unstable());
+    Ok(folds)
 }
 
 /// All rows, or the rows of each class.
@@ -70,6 +99,28 @@ mod tests {
         let data = classes(80);
         assert_eq!(split(&data, 0.25, 7).unwrap(), split(&data, 0.25, 7).unwrap());
         assert_ne!(split(&data, 0.25, 7).unwrap(), split(&data, 0.25, 8).unwrap());
+    }
+
+    #[test]
+    fn folds_hold_every_row_once_and_are_stratified() {
+        let parts = folds(&classes(83), 5, 3).unwrap();
+        let mut all: Vec<usize> = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..83).collect::<Vec<_>>());
+        for part in &parts {
+            assert!(part.len() == 16 || part.len() == 17, "{}", part.len());
+            let plus = part.iter().filter(|&&i| i % 4 == 0).count();
+            assert!(plus == 4 || plus == 5, "{plus}");
+        }
+        assert_eq!(parts, folds(&classes(83), 5, 3).unwrap());
+        assert_ne!(parts, folds(&classes(83), 5, 4).unwrap());
+    }
+
+    #[test]
+    fn impossible_folds_are_refused() {
+        assert!(folds(&classes(80), 1, 0).is_err());
+        assert!(folds(&classes(80), 21, 0).is_err());
+        assert!(folds(&classes(80), 20, 0).is_ok());
     }
 
     #[test]

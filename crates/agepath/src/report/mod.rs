@@ -16,11 +16,10 @@ pub use summary::{Chosen, NoiseFound, Summary};
 pub use tables::{write_suspects, write_train};
 
 use crate::dataset::DataError;
+pub use crate::decide::Choice;
 use crate::error::Result;
-use crate::path::{Path as AgePath, Point};
+use crate::path::Path as AgePath;
 use crate::prepare::Prepared;
-use crate::select::Selection;
-use crate::suspects::Suspect;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -36,17 +35,6 @@ pub const SUSPECTS_FILE: &str = "suspects.csv";
 pub const MODEL_FILE: &str = "model.json";
 /// The figures printed at the end.
 pub const SUMMARY_FILE: &str = "summary.json";
-
-/// A chosen age and what follows from it.
-#[derive(Debug, Clone)]
-pub struct Choice {
-    /// How it was chosen.
-    pub selection: Selection,
-    /// The exact solution there.
-    pub point: Point,
-    /// The training rows, most suspicious first.
-    pub suspects: Vec<Suspect>,
-}
 
 /// Creates the directory of a run if need be.
 pub fn create_dir(dir: &Path) -> Result<()> {

@@ -6,6 +6,7 @@ use crate::pacing::PacingSpec;
 use crate::path::{Direction, Path};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
+use crate::select::Rule;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
@@ -64,8 +65,18 @@ pub struct Chosen {
     pub age: f64,
     /// What it was chosen by.
     pub metric: String,
-    /// Its value at the chosen age, on the validation rows.
+    /// The rule it was chosen by.
+    pub rule: Rule,
+    /// Folds of the cross-validation; none: validation rows.
+    pub folds: Option<usize>,
+    /// The metric's value at the chosen age, on the validation rows or the mean over the folds.
     pub score: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// An age that was not tried can be better than the best by at most this.
+    pub gap: f64,
+    /// The age that the 1-SE rule chooses.
+    pub one_se_age: f64,
     /// Its value for the ordinary fit, which trusts every row.
     pub ordinary_score: Option<f64>,
     /// Relative KKT residual there.
@@ -76,6 +87,8 @@ pub struct Chosen {
     pub excluded: usize,
     /// Ages that were to be tried but where no solution was found.
     pub unsolved: Vec<f64>,
+    /// Ages that were tried but whose solution teaches nothing.
+    pub degenerate: Vec<f64>,
     /// The most suspicious training rows, as row numbers of the file counted from 0.
     pub suspects: Vec<usize>,
 }
@@ -92,8 +105,8 @@ pub struct NoiseFound {
 }
 
 impl Summary {
-    /// The figures of a run; `ordinary_score` is the metric's value for the ordinary fit.
-    pub fn new(prepared: &Prepared, path: &Path, choice: Option<&Choice>, ordinary_score: Option<f64>) -> Summary {
+    /// The figures of a run.
+    pub fn new(prepared: &Prepared, path: &Path, choice: Option<&Choice>) -> Summary {
         Summary {
             data: prepared.train.name().into(),
             target: prepared.train.target_name().into(),
@@ -112,7 +125,7 @@ impl Summary {
             checked: path.certificate.knots_checked + path.certificate.between_checked,
             end: path.end.to_string(),
             seconds: path.work.seconds,
-            chosen: choice.map(|c| Chosen::new(c, ordinary_score)),
+            chosen: choice.map(Chosen::new),
             noise: found(prepared, choice),
             notices: prepared.notices.iter().map(ToString::to_string).collect(),
         }
@@ -120,17 +133,23 @@ impl Summary {
 }
 
 impl Chosen {
-    fn new(choice: &Choice, ordinary_score: Option<f64>) -> Chosen {
-        let Choice { selection, point, suspects } = choice;
+    fn new(choice: &Choice) -> Chosen {
+        let Choice { selection, point, suspects, .. } = choice;
         Chosen {
             age: selection.age,
             metric: selection.metric.clone(),
+            rule: selection.rule,
+            folds: selection.folds,
             score: selection.score,
-            ordinary_score,
+            standard_error: selection.standard_error,
+            gap: selection.gap,
+            one_se_age: selection.one_se.age,
+            ordinary_score: choice.ordinary_score,
             kkt: point.kkt,
             active: point.coef.iter().filter(|&&w| w != 0.0).count(),
             excluded: suspects.iter().filter(|s| s.score > 1.0).count(),
             unsolved: selection.unsolved.clone(),
+            degenerate: selection.degenerate.clone(),
             suspects: suspects.iter().take(NAMED).map(|s| s.row).collect(),
         }
     }
@@ -168,7 +187,12 @@ impl Display for Summary {
 
 impl Summary {
     fn write_chosen(&self, chosen: &Chosen, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "age       {}: validation {} {}", short(chosen.age), chosen.metric, short(chosen.score))?;
+        let by = match chosen.folds {
+            Some(count) => format!("{count}-fold"),
+            None => "validation".into(),
+        };
+        let (score, error) = (short(chosen.score), short(chosen.standard_error));
+        write!(f, "age       {}: {by} {} {score} ± {error}", short(chosen.age), chosen.metric)?;
         match chosen.ordinary_score {
             Some(score) => writeln!(f, ", against {} for the ordinary fit", short(score))?,
             None => writeln!(f)?,

@@ -1,0 +1,88 @@
+//! From a path to a decision: the age, the solution there, and the rows to look at.
+
+use crate::dataset::folds;
+use crate::error::{Error, Result};
+use crate::path::{Path, PathOptions, Point, Progress};
+use crate::prepare::Prepared;
+use crate::select::{self, Holdout, Metric, Rule, Selection, cross_validate};
+use crate::solver;
+use crate::suspects::{self, Suspect};
+use std::ops::ControlFlow;
+
+/// How the age is chosen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DecideOptions {
+    /// Name of the metric. Default: the first in the registry for the kind of target.
+    pub metric: Option<String>,
+    /// Default: the best score.
+    pub rule: Rule,
+    /// Folds of a cross-validation over the training rows. Default: none, the validation rows judge.
+    pub folds: Option<usize>,
+}
+
+impl DecideOptions {
+    /// Refuses what cannot be done with these rows, before any path is computed.
+    pub fn validate(&self, prepared: &Prepared) -> Result<()> {
+        let metric = Metric::choose(self.metric.as_deref(), prepared.train.kind())?;
+        if let Some(rows) = &prepared.validation {
+            Holdout::new(&prepared.problem, rows, &prepared.scaling, metric)?;
+        }
+        if let Some(count) = self.folds {
+            for held in folds(&prepared.train, count, 0)? {
+                Holdout::new(&prepared.problem, &prepared.train.subset(&held), &prepared.scaling, metric)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A chosen age and what follows from it.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// How it was chosen.
+    pub selection: Selection,
+    /// The exact solution there.
+    pub point: Point,
+    /// The training rows, most suspicious first.
+    pub suspects: Vec<Suspect>,
+    /// The score of the ordinary fit, which trusts every training row, on the validation rows.
+    pub ordinary_score: Option<f64>,
+}
+
+/// Chooses an age of `path`, which was computed with `path_options`, by folds or validation rows; none if there are
+/// neither, or if every candidate is degenerate. `callback` watches the paths of the folds and may stop them.
+pub fn decide(
+    prepared: &Prepared,
+    path: &Path,
+    path_options: &PathOptions,
+    options: &DecideOptions,
+    callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
+) -> Result<Option<Choice>> {
+    let problem = &prepared.problem;
+    let metric = Metric::choose(options.metric.as_deref(), prepared.train.kind())?;
+    let holdout = |rows| Holdout::new(problem, rows, &prepared.scaling, metric);
+    let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
+    let selection = match (options.folds, &holdout) {
+        (Some(count), _) => {
+            let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
+            let cv = cross_validate(prepared, metric, &path_options, count, callback)?;
+            cv.choose(problem, path, options.rule)?
+        }
+        (None, Some(holdout)) => select::choose(problem, path, holdout, options.rule)?,
+        (None, None) => None,
+    };
+    let Some(selection) = selection else { return Ok(None) };
+    let point = path.at(problem, selection.age)?;
+    let suspects = suspects::rank(problem, path, &point, &prepared.train, &prepared.scaling);
+    let ordinary_score = holdout.map(|h| ordinary_score(prepared, &h)).transpose()?.flatten();
+    Ok(Some(Choice { selection, point, suspects, ordinary_score }))
+}
+
+/// What held-out rows make of the fit that trusts every training row, where there is one.
+fn ordinary_score(prepared: &Prepared, holdout: &Holdout) -> Result<Option<f64>> {
+    match solver::fit(&prepared.problem, None) {
+        Ok(fit) => Ok(Some(holdout.score(&holdout.predict(&fit.theta)))),
+        Err(Error::NoSolution { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}

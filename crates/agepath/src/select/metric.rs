@@ -1,0 +1,270 @@
+//! Metrics: how well predictors z fit targets y on rows the model was not fitted to.
+//!
+//! Every metric only improves when a single row is predicted better, which the bounds in [`super::curve`] rely on.
+
+use crate::dataset::median;
+use crate::error::{Error, Result};
+use crate::loss::{Logistic, Loss, TargetKind};
+
+/// The share of the largest squared errors that the trimmed mean leaves out.
+const TRIMMED: f64 = 0.2;
+
+/// How well predictions fit.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// The name users type.
+    pub name: &'static str,
+    /// One line for `--help` and the documentation.
+    pub summary: &'static str,
+    /// The targets it is for.
+    pub kind: TargetKind,
+    /// Whether more is better.
+    pub higher_is_better: bool,
+    /// The power of the target's unit it is measured in.
+    unit_power: i32,
+    /// Of predictors z and targets y; not a number where it is undefined.
+    formula: fn(&[f64], &[f64]) -> f64,
+}
+
+/// Every metric; the first of a kind of target is its default: one that a few wrong validation rows cannot spoil.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        name: "mae",
+        summary: "mean absolute error",
+        kind: TargetKind::Real,
+        higher_is_better: false,
+        unit_power: 1,
+        formula: |z, y| mean(&errors(z, y)),
+    },
+    Metric {
+        name: "median-ae",
+        summary: "median absolute error",
+        kind: TargetKind::Real,
+        higher_is_better: false,
+        unit_power: 1,
+        formula: |z, y| median(errors(z, y)),
+    },
+    Metric {
+        name: "trimmed-mse",
+        summary: "mean squared error without the largest 20 %",
+        kind: TargetKind::Real,
+        higher_is_better: false,
+        unit_power: 2,
+        formula: trimmed_mse,
+    },
+    Metric {
+        name: "rmse",
+        summary: "root mean square error",
+        kind: TargetKind::Real,
+        higher_is_better: false,
+        unit_power: 1,
+        formula: |z, y| mean(&squares(z, y)).sqrt(),
+    },
+    Metric {
+        name: "r2",
+        summary: "share of the target's variance that is explained",
+        kind: TargetKind::Real,
+        higher_is_better: true,
+        unit_power: 0,
+        formula: r2,
+    },
+    Metric {
+        name: "accuracy",
+        summary: "share of rows whose class is predicted",
+        kind: TargetKind::Sign,
+        higher_is_better: true,
+        unit_power: 0,
+        formula: |z, y| mean(&hits(z, y)),
+    },
+    Metric {
+        name: "balanced-accuracy",
+        summary: "mean over the classes of the share predicted rightly",
+        kind: TargetKind::Sign,
+        higher_is_better: true,
+        unit_power: 0,
+        formula: balanced_accuracy,
+    },
+    Metric {
+        name: "log-loss",
+        summary: "mean of ln(1 + exp(-yz))",
+        kind: TargetKind::Sign,
+        higher_is_better: false,
+        unit_power: 0,
+        formula: |z, y| {
+            let loss = Logistic { c: 1.0 };
+            mean(&z.iter().zip(y).map(|(&z, &y)| loss.at(z, y).value).collect::<Vec<_>>())
+        },
+    },
+    Metric {
+        name: "auc",
+        summary: "area under the ROC curve",
+        kind: TargetKind::Sign,
+        higher_is_better: true,
+        unit_power: 0,
+        formula: auc,
+    },
+];
+
+impl Metric {
+    /// By name, or the default for the kind of target.
+    pub fn choose(name: Option<&str>, kind: TargetKind) -> Result<&'static Metric> {
+        let fits = |m: &&Metric| m.kind == kind && name.is_none_or(|name| m.name == name);
+        METRICS.iter().find(fits).ok_or_else(|| {
+            let choices = METRICS.iter().filter(|m| m.kind == kind).map(|m| m.name);
+            Error::UnknownName {
+                what: "metric for this target",
+                name: name.unwrap_or_default().into(),
+                choices: choices.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+
+    /// The score of predictors `z` for targets `y`, both in units of which one is `unit` of the user's; not a number
+    /// where the metric is undefined (one class only, a constant target).
+    pub fn score(&self, z: &[f64], y: &[f64], unit: f64) -> f64 {
+        unit.powi(self.unit_power) * (self.formula)(z, y)
+    }
+
+    /// By how much score `a` is better than score `b`.
+    pub fn advantage(&self, a: f64, b: f64) -> f64 {
+        if self.higher_is_better { a - b } else { b - a }
+    }
+
+    /// Refuses held-out targets for which the metric is undefined.
+    pub(super) fn check(&self, y: &[f64]) -> Result<()> {
+        if (self.formula)(y, y).is_finite() {
+            return Ok(());
+        }
+        Err(Error::Option {
+            name: "metric",
+            value: self.name.into(),
+            expected: match self.kind {
+                TargetKind::Real => "validation rows whose targets differ".into(),
+                TargetKind::Sign => "validation rows of both classes".into(),
+            },
+        })
+    }
+}
+
+fn errors(z: &[f64], y: &[f64]) -> Vec<f64> {
+    z.iter().zip(y).map(|(z, y)| (z - y).abs()).collect()
+}
+
+fn squares(z: &[f64], y: &[f64]) -> Vec<f64> {
+    z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).collect()
+}
+
+fn hits(z: &[f64], y: &[f64]) -> Vec<f64> {
+    z.iter().zip(y).map(|(&z, &y)| f64::from((z > 0.0) == (y > 0.0))).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn trimmed_mse(z: &[f64], y: &[f64]) -> f64 {
+    let mut squares = squares(z, y);
+    let kept = squares.len() - (TRIMMED * squares.len() as f64) as usize;
+    squares.sort_unstable_by(f64::total_cmp);
+    mean(&squares[..kept])
+}
+
+fn r2(z: &[f64], y: &[f64]) -> f64 {
+    let middle = mean(y);
+    let total: f64 = y.iter().map(|y| (y - middle) * (y - middle)).sum();
+    if total > 0.0 { 1.0 - squares(z, y).iter().sum::<f64>() / total } else { f64::NAN }
+}
+
+fn balanced_accuracy(z: &[f64], y: &[f64]) -> f64 {
+    let of_class = |positive: bool| {
+        let rows = z.iter().zip(y).filter(|(_, y)| (**y > 0.0) == positive);
+        let (hit, all) = rows.fold((0.0, 0.0), |(h, a), (&z, _)| (h + f64::from((z > 0.0) == positive), a + 1.0));
+        hit / all
+    };
+    0.5 * (of_class(true) + of_class(false))
+}
+
+/// The share of pairs of rows of different classes that z puts in the right order, ties counting half.
+pub(crate) fn auc(z: &[f64], y: &[f64]) -> f64 {
+    let mut order: Vec<usize> = (0..z.len()).collect();
+    order.sort_unstable_by(|&a, &b| z[a].total_cmp(&z[b]));
+    let (mut below, mut right, mut positives) = (0.0, 0.0, 0.0);
+    for tied in order.chunk_by(|&a, &b| z[a] == z[b]) {
+        let plus = tied.iter().filter(|&&i| y[i] > 0.0).count() as f64;
+        let minus = tied.len() as f64 - plus;
+        right += plus * (below + 0.5 * minus);
+        below += minus;
+        positives += plus;
+    }
+    right / (positives * below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(name: &str, z: &[f64], y: &[f64]) -> f64 {
+        METRICS.iter().find(|m| m.name == name).unwrap().score(z, y, 1.0)
+    }
+
+    #[test]
+    fn metrics_by_hand() {
+        let (z, y) = ([1.0, 2.0, 3.0], [1.0, 4.0, 0.0]);
+        assert_eq!(score("mae", &z, &y), 5.0 / 3.0);
+        assert_eq!(score("rmse", &z, &y), (13.0f64 / 3.0).sqrt());
+        assert_eq!(score("median-ae", &z, &y), 2.0);
+        assert_eq!(score("trimmed-mse", &[0.0; 5], &[1.0, 2.0, 3.0, 4.0, 100.0]), 30.0 / 4.0);
+        assert_eq!(score("r2", &[1.0, 2.0, 2.0], &[1.0, 2.0, 3.0]), 0.5);
+        assert_eq!(score("accuracy", &[0.5, -2.0], &[1.0, 1.0]), 0.5);
+        assert_eq!(score("balanced-accuracy", &[1.0, 1.0, -1.0, 1.0], &[1.0, 1.0, 1.0, -1.0]), 1.0 / 3.0);
+        assert_eq!(score("log-loss", &[0.0, 0.0], &[1.0, -1.0]), 2f64.ln());
+        assert_eq!(score("auc", &[3.0, 1.0, 1.0, 0.0], &[1.0, 1.0, -1.0, -1.0]), 3.5 / 4.0);
+    }
+
+    #[test]
+    fn scores_are_in_the_users_units() {
+        let find = |name: &str| METRICS.iter().find(|m| m.name == name).unwrap();
+        assert_eq!(find("mae").score(&[1.0], &[3.0], 10.0), 20.0);
+        assert_eq!(find("trimmed-mse").score(&[1.0], &[3.0], 10.0), 400.0);
+        assert_eq!(find("r2").score(&[1.0, 2.0], &[1.0, 2.0], 10.0), 1.0);
+    }
+
+    /// Moving any one prediction towards its target makes no score worse.
+    #[test]
+    fn every_metric_only_improves_with_better_predictions() {
+        let z = [0.3, -1.2, 0.8, 2.0, -0.1, 0.05];
+        for metric in METRICS {
+            let y: [f64; 6] = match metric.kind {
+                TargetKind::Real => [1.0, -1.0, 0.5, 0.0, 3.0, 0.1],
+                TargetKind::Sign => [1.0, -1.0, -1.0, 1.0, 1.0, -1.0],
+            };
+            let before = metric.score(&z, &y, 1.0);
+            for i in 0..z.len() {
+                let mut better = z;
+                better[i] = match metric.kind {
+                    TargetKind::Real => y[i],
+                    TargetKind::Sign => z[i] + y[i],
+                };
+                let after = metric.score(&better, &y, 1.0);
+                assert!(metric.advantage(after, before) >= -1e-12, "{} {i}", metric.name);
+            }
+        }
+    }
+
+    #[test]
+    fn metrics_belong_to_a_kind_of_target() {
+        assert_eq!(Metric::choose(None, TargetKind::Real).unwrap().name, "mae");
+        assert_eq!(Metric::choose(None, TargetKind::Sign).unwrap().name, "accuracy");
+        let error = Metric::choose(Some("accuracy"), TargetKind::Real).unwrap_err();
+        assert!(error.to_string().contains("mae, median-ae, trimmed-mse, rmse, r2"));
+    }
+
+    #[test]
+    fn undefined_metrics_are_refused() {
+        for (name, y) in [("auc", [1.0, 1.0]), ("balanced-accuracy", [-1.0, -1.0]), ("r2", [3.0, 3.0])] {
+            let metric = METRICS.iter().find(|m| m.name == name).unwrap();
+            assert!(metric.check(&y).is_err(), "{name}");
+            assert!(metric.check(&[1.0, -1.0]).is_ok(), "{name}");
+        }
+    }
+}
