@@ -6,7 +6,7 @@ use crate::progress::Watcher;
 use agepath::decide::decide;
 use agepath::path::{Path, PathOptions, age_path};
 use agepath::prepare::{Prepared, default_ages, prepare};
-use agepath::report::{self, Summary};
+use agepath::report::{self, Report, Summary};
 use anyhow::{Context, Result};
 
 /// Runs the command.
@@ -30,6 +30,15 @@ pub fn run(args: &PathArgs) -> Result<()> {
     watcher.finish();
     let summary = Summary::new(&prepared, &path, choice.as_ref());
     files.extend(report::write_choice(&args.output, &prepared, choice.as_ref(), &summary)?);
+    let command = command_line();
+    let report = Report {
+        prepared: &prepared,
+        path: &path,
+        choice: choice.as_ref(),
+        summary: &summary,
+        command: Some(&command),
+    };
+    files.push(report::write_report(&args.output, &report)?);
     say_summary(&summary, &path, args, &files)
 }
 
@@ -62,4 +71,19 @@ fn say_summary(summary: &Summary, path: &Path, args: &PathArgs, files: &[&str]) 
         emit(|out| writeln!(out, "{summary}files     {dir}: {files}"))?;
     }
     Ok(())
+}
+
+/// What was typed, so that a shell reads it the same way again.
+fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()));
+    ["agepath".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=:./,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

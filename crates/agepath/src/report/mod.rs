@@ -4,16 +4,18 @@
 //! leaves half a file under a final name.
 
 mod model_file;
+mod page;
 mod path_file;
 mod restore;
 mod summary;
 mod tables;
 
 pub use model_file::ModelFile;
+pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
 pub use restore::{Restored, restore};
 pub use summary::{Chosen, NoiseFound, Summary};
-pub use tables::{write_suspects, write_train};
+pub use tables::{suspects_csv, write_suspects, write_train};
 
 use crate::dataset::DataError;
 pub use crate::decide::Choice;
@@ -35,6 +37,8 @@ pub const SUSPECTS_FILE: &str = "suspects.csv";
 pub const MODEL_FILE: &str = "model.json";
 /// The figures printed at the end.
 pub const SUMMARY_FILE: &str = "summary.json";
+/// The page that shows it all.
+pub const REPORT_FILE: &str = "report.html";
 
 /// Creates the directory of a run if need be.
 pub fn create_dir(dir: &Path) -> Result<()> {
@@ -65,6 +69,13 @@ pub fn write_choice(
     write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
     write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, choice))?;
     Ok(vec![SUMMARY_FILE, SUSPECTS_FILE, MODEL_FILE])
+}
+
+/// Writes the page to `dir`, and returns its name.
+pub fn write_report(dir: &Path, report: &Report) -> Result<&'static str> {
+    let page = report.html()?;
+    replace(&dir.join(REPORT_FILE), |out| out.write_all(page.as_bytes()))?;
+    Ok(REPORT_FILE)
 }
 
 /// Writes `value` as JSON.

@@ -13,17 +13,26 @@ const SUSPECT_COLUMNS: [&str; 7] = ["row", "score", "entry_age", "weight", "loss
 
 /// Writes the training rows, most suspicious first.
 pub fn write_suspects(path: &Path, suspects: &[Suspect]) -> Result<()> {
-    replace(path, |out| {
-        let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(SUSPECT_COLUMNS)?;
-        for s in suspects {
-            let numbers = [s.score, s.entry_age, s.weight, s.loss].map(format_number);
-            csv.write_field(s.row.to_string())?;
-            numbers.iter().try_for_each(|n| csv.write_field(n))?;
-            csv.write_record([&s.target, &s.prediction])?;
-        }
-        csv.flush()
-    })
+    replace(path, |out| put_suspects(out, suspects))
+}
+
+/// The text of `suspects.csv`.
+pub fn suspects_csv(suspects: &[Suspect]) -> String {
+    let mut text = Vec::new();
+    put_suspects(&mut text, suspects).expect("writing to memory cannot fail");
+    String::from_utf8(text).expect("numbers and strings are UTF-8")
+}
+
+fn put_suspects(out: impl io::Write, suspects: &[Suspect]) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(SUSPECT_COLUMNS)?;
+    for s in suspects {
+        let numbers = [s.score, s.entry_age, s.weight, s.loss].map(format_number);
+        csv.write_field(s.row.to_string())?;
+        numbers.iter().try_for_each(|n| csv.write_field(n))?;
+        csv.write_record([&s.target, &s.prediction])?;
+    }
+    csv.flush()
 }
 
 /// Writes rows in the user's units, the target last; the numbers read back to the last bit.

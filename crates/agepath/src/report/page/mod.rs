@@ -1,0 +1,244 @@
+//! `report.html`: one file that shows a run, without a network.
+//!
+//! The page's own source is in `web/` of this crate; here the data it shows is put together. Every number the page shows
+//! at the slider's age is stored exactly (see [`frames`]); the page itself computes nothing but pixels.
+
+mod critical;
+mod encode;
+pub(in crate::report) mod frames;
+mod headline;
+mod states;
+
+use super::{Choice, Summary, suspects_csv};
+use crate::error::Result;
+use crate::loss::TargetKind;
+use crate::path::Path;
+use crate::prepare::Prepared;
+use crate::select::{Metric, Rule};
+use crate::suspects;
+use encode::Packed;
+use frames::Frames;
+use serde::Serialize;
+use states::{Rows, States};
+use std::collections::HashMap;
+
+/// In kernel space there are as many coefficients as rows; the decision values of this many rows are shown instead.
+const TRACED: usize = 24;
+
+/// A run, ready to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// Data and problem.
+    pub prepared: &'a Prepared,
+    /// The path.
+    pub path: &'a Path,
+    /// The chosen age and what follows from it.
+    pub choice: Option<&'a Choice>,
+    /// The figures printed at the end.
+    pub summary: &'a Summary,
+    /// What was typed to get here, if anything was.
+    pub command: Option<&'a str>,
+}
+
+/// The lines of the first panel.
+#[derive(Debug, Serialize)]
+struct Traces {
+    /// What a line is.
+    title: &'static str,
+    names: Vec<String>,
+    /// Per line, what one of its units is in the user's units.
+    units: Vec<f64>,
+    /// Frame by frame.
+    values: Packed,
+    /// Lines that are 0 throughout and therefore not stored.
+    never: usize,
+}
+
+/// The learning curve.
+#[derive(Debug, Serialize)]
+struct Learning {
+    metric: String,
+    summary: &'static str,
+    higher_is_better: bool,
+    /// Who judged.
+    judge: String,
+    age: Packed,
+    score: Packed,
+    standard_error: Packed,
+    ordinary: Option<f64>,
+}
+
+/// A marked age.
+#[derive(Debug, Serialize)]
+struct Mark {
+    age: f64,
+    label: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    title: String,
+    command: Option<&'a str>,
+    cards: Vec<headline::Card>,
+    facts: Vec<headline::Facts>,
+    classes: Option<&'a [String; 2]>,
+    target: &'a str,
+    ages: Packed,
+    marks: Vec<Mark>,
+    traces: Traces,
+    learning: Option<Learning>,
+    states: States,
+    critical: critical::Critical,
+    suspects: Option<String>,
+}
+
+const TEMPLATE: &str = include_str!("../../../web/report.html");
+const STYLE: &str = include_str!("../../../web/report.css");
+const ECHARTS: &str = include_str!("../../../web/vendor/echarts.common.min.js");
+/// One script: later parts use earlier ones.
+const SCRIPTS: &[&str] = &[
+    include_str!("../../../web/data.js"),
+    include_str!("../../../web/axis.js"),
+    include_str!("../../../web/charts.js"),
+    include_str!("../../../web/table.js"),
+    include_str!("../../../web/main.js"),
+];
+
+impl Report<'_> {
+    /// The page as text.
+    pub fn html(&self) -> Result<String> {
+        let page = self.page()?;
+        let json = serde_json::to_string(&page).expect("numbers and strings always serialise");
+        let parts = [
+            ("{{title}}", encode::html_safe(&page.title)),
+            ("{{style}}", STYLE.to_owned()),
+            ("{{data}}", encode::script_safe(&json)),
+            ("{{echarts}}", ECHARTS.to_owned()),
+            ("{{script}}", SCRIPTS.concat()),
+        ];
+        Ok(fill(TEMPLATE, &parts))
+    }
+
+    /// The stored solutions of this run; `order` as of [`Report::order`].
+    fn frames(&self, order: &[usize]) -> Result<Frames> {
+        let wanted: Vec<f64> = self.marks().iter().map(|m| m.age).collect();
+        Frames::choose(&self.prepared.problem, self.path, &wanted, &traced(order))
+    }
+
+    fn page(&self) -> Result<Page<'_>> {
+        let (prepared, path) = (self.prepared, self.path);
+        let train = &prepared.train;
+        let order = self.order();
+        let frames = self.frames(&order)?;
+        let predict = |z: f64| match train.kind() {
+            TargetKind::Real => prepared.scaling.predict(z),
+            TargetKind::Sign => z,
+        };
+        let rows = Rows { order: &order, number: train.rows(), target: train.y(), predict: &predict };
+        Ok(Page {
+            title: format!("{} · age-path of {}", self.summary.data, self.summary.target),
+            command: self.command,
+            cards: headline::cards(self),
+            facts: headline::facts(self, frames.list.len(), frames.deviation),
+            classes: train.classes(),
+            target: train.target_name(),
+            ages: Packed::f64(frames.list.iter().map(|f| f.age)),
+            marks: self.marks(),
+            traces: self.traces(&frames, &order),
+            learning: self.learning()?,
+            states: States::new(&prepared.problem, &frames.list, &rows),
+            critical: critical::Critical::new(path, train.rows(), train.features()),
+            suspects: self.choice.map(|c| suspects_csv(&c.suspects)),
+        })
+    }
+
+    /// The chosen age, and what the other rule would have chosen.
+    fn marks(&self) -> Vec<Mark> {
+        let Some(choice) = self.choice else { return Vec::new() };
+        let selection = &choice.selection;
+        let (other, label) = match selection.rule {
+            Rule::Min => (selection.one_se, "1-SE"),
+            Rule::OneSe => (selection.min, "best"),
+        };
+        let chosen = Mark { age: selection.age, label: "chosen" };
+        [chosen].into_iter().chain((other.age != selection.age).then_some(Mark { age: other.age, label })).collect()
+    }
+
+    /// Indices of the training rows, most suspicious first; without a chosen age, the last to be trusted first.
+    fn order(&self) -> Vec<usize> {
+        let problem = &self.prepared.problem;
+        let rows = self.prepared.train.rows();
+        match self.choice {
+            Some(choice) => {
+                let index: HashMap<usize, usize> = rows.iter().enumerate().map(|(i, &row)| (row, i)).collect();
+                choice.suspects.iter().filter_map(|s| index.get(&s.row).copied()).collect()
+            }
+            None => {
+                let entry = suspects::entry_ages(problem, self.path);
+                let mut order: Vec<usize> = (0..problem.rows()).collect();
+                order.sort_by(|&a, &b| entry[b].total_cmp(&entry[a]));
+                order
+            }
+        }
+    }
+
+    /// The lines of the first panel that are ever other than 0.
+    fn traces(&self, frames: &Frames, order: &[usize]) -> Traces {
+        let (prepared, list) = (self.prepared, &frames.list);
+        let features = prepared.train.features();
+        let (title, names, units) = match prepared.problem.kernel() {
+            Some(_) => {
+                let rows = traced(order);
+                let name = |&i: &usize| format!("row {}", prepared.train.rows()[i]);
+                ("Decision values", rows.iter().map(name).collect(), vec![prepared.scaling.y_scale; rows.len()])
+            }
+            None => {
+                let (units, _) = prepared.scaling.undo(&vec![1.0; features.len()], 0.0);
+                ("Coefficients", features.to_vec(), units)
+            }
+        };
+        let used: Vec<usize> = (0..names.len()).filter(|&j| list.iter().any(|f| f.trace[j] != 0.0)).collect();
+        Traces {
+            title,
+            units: used.iter().map(|&j| units[j]).collect(),
+            values: Packed::f64(list.iter().flat_map(|f| used.iter().map(|&j| f.trace[j]))),
+            never: names.len() - used.len(),
+            names: used.into_iter().map(|j| names[j].clone()).collect(),
+        }
+    }
+
+    fn learning(&self) -> Result<Option<Learning>> {
+        let Some(choice) = self.choice else { return Ok(None) };
+        let selection = &choice.selection;
+        let metric = Metric::choose(Some(&selection.metric), self.prepared.train.kind())?;
+        Ok(Some(Learning {
+            metric: selection.metric.clone(),
+            summary: metric.summary,
+            higher_is_better: metric.higher_is_better,
+            judge: headline::judge(self.summary),
+            age: Packed::f64(selection.curve.iter().map(|c| c.age)),
+            score: Packed::f64(selection.curve.iter().map(|c| c.score)),
+            standard_error: Packed::f64(selection.curve.iter().map(|c| c.standard_error)),
+            ordinary: choice.ordinary_score,
+        }))
+    }
+}
+
+/// Rows whose decision values are traced in kernel space: evenly from the most suspicious to the least.
+fn traced(order: &[usize]) -> Vec<usize> {
+    states::spread(order.len(), TRACED).into_iter().map(|k| order[k]).collect()
+}
+
+/// Replaces each placeholder once, in the order of the template: what is put in is never looked at again.
+fn fill(template: &str, parts: &[(&str, String)]) -> String {
+    let mut out = String::with_capacity(template.len() + parts.iter().map(|(_, text)| text.len()).sum::<usize>());
+    let mut rest = template;
+    for (name, text) in parts {
+        if let Some((before, after)) = rest.split_once(name) {
+            out.push_str(before);
+            out.push_str(text);
+            rest = after;
+        }
+    }
+    out + rest
+}
