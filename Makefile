@@ -1,7 +1,7 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent bench demo
+.PHONY: test fmt clippy unit doc independent browser bench demo
 
-test: fmt clippy unit doc independent
+test: fmt clippy unit doc independent browser
 
 fmt:
 	cargo fmt --all --check
@@ -24,6 +24,15 @@ independent: .venv/ready
 .venv/ready: tests/python/requirements.txt bench/requirements.txt
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt
+	touch $@
+
+# The report in headless Chromium, opened from disk with the network off; screenshots go to target/screenshots.
+browser: tests/browser/node_modules/.package-lock.json
+	cargo build --release --locked
+	node --test tests/browser/
+
+tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json tests/browser/install.sh
+	tests/browser/install.sh
 	touch $@
 
 # The exact path against warm-started ACS in scikit-learn; minutes, nearly all of them ACS.

@@ -91,7 +91,11 @@ const pathsPanel = {
     return tip(`age ${show(fromAxis(shown[0].value[0]), 5)}`, few);
   },
   start(chart) {
-    chart.on("click", (p) => { if (String(p.seriesId).startsWith("line ")) isolate(Number(p.seriesId.slice(5))); });
+    // A line's own events name its place among the series, not its id.
+    chart.on("click", (p) => {
+      const { id } = chart.getOption().series[p.seriesIndex];
+      if (id.startsWith("line ")) isolate(Number(id.slice(5)));
+    });
   },
   move(k) {
     for (const row of byId("values").rows) row.cells[1].textContent = show(lineValue(k, Number(row.dataset.line)), 6);
