@@ -6,7 +6,7 @@ use crate::path::{Path, PathOptions, Point, Progress};
 use crate::prepare::Prepared;
 use crate::select::{self, Holdout, Metric, Rule, Selection, cross_validate};
 use crate::solver;
-use crate::suspects::{self, Suspect};
+use crate::suspects::{self, NoiseFraction, Suspect, noise_fraction};
 use std::ops::ControlFlow;
 
 /// How the age is chosen.
@@ -45,6 +45,8 @@ pub struct Choice {
     pub point: Point,
     /// The training rows, most suspicious first.
     pub suspects: Vec<Suspect>,
+    /// How many of the training rows are probably wrong.
+    pub noise_fraction: Option<NoiseFraction>,
     /// The score of the ordinary fit, which trusts every training row, on the validation rows.
     pub ordinary_score: Option<f64>,
 }
@@ -62,20 +64,30 @@ pub fn decide(
     let metric = Metric::choose(options.metric.as_deref(), prepared.train.kind())?;
     let holdout = |rows| Holdout::new(problem, rows, &prepared.scaling, metric);
     let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
-    let selection = match (options.folds, &holdout) {
+    let (selection, held_out) = match (options.folds, &holdout) {
         (Some(count), _) => {
             let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
             let cv = cross_validate(prepared, metric, &path_options, count, callback)?;
-            cv.choose(problem, path, options.rule)?
+            let selection = cv.choose(problem, path, options.rule)?;
+            let held_out = selection.as_ref().map(|s| cv.predict(s.age)).transpose()?;
+            (selection, held_out)
         }
-        (None, Some(holdout)) => select::choose(problem, path, holdout, options.rule)?,
-        (None, None) => None,
+        (None, Some(holdout)) => (select::choose(problem, path, holdout, options.rule)?, None),
+        (None, None) => (None, None),
     };
     let Some(selection) = selection else { return Ok(None) };
     let point = path.at(problem, selection.age)?;
-    let suspects = suspects::rank(problem, path, &point, &prepared.train, &prepared.scaling);
+    let rows = (&prepared.train, &prepared.scaling);
+    let suspects = suspects::rank(problem, path, &point, rows, held_out.as_deref());
+    let noise_fraction = match &held_out {
+        Some(z) => noise_fraction(z, problem.target(), metric.kind, true),
+        None => {
+            let z = problem.predict(&select::theta(problem, &point.coef, point.intercept));
+            noise_fraction(&z, problem.target(), metric.kind, false)
+        }
+    };
     let ordinary_score = holdout.map(|h| ordinary_score(prepared, &h)).transpose()?.flatten();
-    Ok(Some(Choice { selection, point, suspects, ordinary_score }))
+    Ok(Some(Choice { selection, point, suspects, noise_fraction, ordinary_score }))
 }
 
 /// What held-out rows make of the fit that trusts every training row, where there is one.

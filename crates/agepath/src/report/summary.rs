@@ -7,6 +7,7 @@ use crate::path::{Direction, Path};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::select::Rule;
+use crate::suspects::NoiseFraction;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
@@ -89,6 +90,8 @@ pub struct Chosen {
     pub unsolved: Vec<f64>,
     /// Ages that were tried but whose solution teaches nothing.
     pub degenerate: Vec<f64>,
+    /// How many of the training rows are probably wrong.
+    pub noise_fraction: Option<NoiseFraction>,
     /// The most suspicious training rows, as row numbers of the file counted from 0.
     pub suspects: Vec<usize>,
 }
@@ -125,7 +128,7 @@ impl Summary {
             checked: path.certificate.knots_checked + path.certificate.between_checked,
             end: path.end.to_string(),
             seconds: path.work.seconds,
-            chosen: choice.map(Chosen::new),
+            chosen: choice.map(|c| Chosen::new(c, prepared.problem.pacing().zones().len() - 1)),
             noise: found(prepared, choice),
             notices: prepared.notices.iter().map(ToString::to_string).collect(),
         }
@@ -133,7 +136,7 @@ impl Summary {
 }
 
 impl Chosen {
-    fn new(choice: &Choice) -> Chosen {
+    fn new(choice: &Choice, last: usize) -> Chosen {
         let Choice { selection, point, suspects, .. } = choice;
         Chosen {
             age: selection.age,
@@ -147,9 +150,10 @@ impl Chosen {
             ordinary_score: choice.ordinary_score,
             kkt: point.kkt,
             active: point.coef.iter().filter(|&&w| w != 0.0).count(),
-            excluded: suspects.iter().filter(|s| s.score > 1.0).count(),
+            excluded: point.zones.iter().filter(|&&zone| usize::from(zone) == last).count(),
             unsolved: selection.unsolved.clone(),
             degenerate: selection.degenerate.clone(),
+            noise_fraction: choice.noise_fraction,
             suspects: suspects.iter().take(NAMED).map(|s| s.row).collect(),
         }
     }
@@ -208,6 +212,11 @@ impl Summary {
         )?;
         let rows: Vec<String> = chosen.suspects.iter().map(ToString::to_string).collect();
         writeln!(f, "suspects  rows {}, …", rows.join(", "))?;
+        if let Some(fraction) = chosen.noise_fraction {
+            let percent = |share: f64| format!("{:.1}", 100.0 * share);
+            let (share, error) = (percent(fraction.estimate), percent(fraction.standard_error));
+            writeln!(f, "          about {share} ± {error} % of the training rows look wrong")?;
+        }
         if let Some(NoiseFound { rows, found: Some(found), .. }) = self.noise {
             writeln!(f, "          {found} of the {rows} corrupted rows are among the {rows} most suspicious")?;
         }

@@ -9,7 +9,8 @@ use std::io;
 use std::path::Path;
 
 /// The columns of `suspects.csv`.
-const SUSPECT_COLUMNS: [&str; 7] = ["row", "score", "entry_age", "weight", "loss", "target", "prediction"];
+const SUSPECT_COLUMNS: [&str; 9] =
+    ["row", "score", "entry_age", "weight", "loss", "target", "prediction", "held_out_loss", "held_out_prediction"];
 
 /// Writes the training rows, most suspicious first.
 pub fn write_suspects(path: &Path, suspects: &[Suspect]) -> Result<()> {
@@ -30,7 +31,9 @@ fn put_suspects(out: impl io::Write, suspects: &[Suspect]) -> io::Result<()> {
         let numbers = [s.score, s.entry_age, s.weight, s.loss].map(format_number);
         csv.write_field(s.row.to_string())?;
         numbers.iter().try_for_each(|n| csv.write_field(n))?;
-        csv.write_record([&s.target, &s.prediction])?;
+        let loss = s.held_out_loss.map(format_number).unwrap_or_default();
+        let prediction = s.held_out_prediction.as_deref().unwrap_or_default();
+        csv.write_record([&s.target, &s.prediction, &loss, prediction])?;
     }
     csv.flush()
 }

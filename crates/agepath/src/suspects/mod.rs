@@ -1,4 +1,8 @@
-//! Which training rows are probably bad: the ones that fit worst at the chosen age.
+//! Which training rows are probably bad, and how many: the ones that fit worst at the chosen age.
+
+mod fraction;
+
+pub use fraction::{NoiseFraction, noise_fraction};
 
 use crate::dataset::{Dataset, Scaling};
 use crate::path::{Cause, Knot, Path, Point};
@@ -10,7 +14,8 @@ use crate::select::theta;
 pub struct Suspect {
     /// Row number in the file, counted from 0.
     pub row: usize,
-    /// Loss divided by the pacing's last threshold: above 1, the row lies in the zone of the largest losses.
+    /// Loss divided by the pacing's last threshold; the loss by a path that did not see the row where there is one, so
+    /// that a row does not vouch for itself, else the loss at the chosen age.
     pub score: f64,
     /// The largest age at which the row is still in the zone of the largest losses: infinite if it is there at the
     /// largest age of the path, 0 if it never is on the path.
@@ -23,30 +28,45 @@ pub struct Suspect {
     pub target: String,
     /// What the model predicts, in the user's units.
     pub prediction: String,
+    /// Its loss by a path that did not see it, where there is one.
+    pub held_out_loss: Option<f64>,
+    /// What that path predicts for it, in the user's units.
+    pub held_out_prediction: Option<String>,
 }
 
-/// All training rows, most suspicious first: by loss at the chosen age, ties by entry age.
-pub fn rank(problem: &Problem, path: &Path, point: &Point, train: &Dataset, scaling: &Scaling) -> Vec<Suspect> {
+/// All training rows, most suspicious first: by score, ties by entry age. `held_out` are the predictors
+/// of paths that did not see the row, one per training row.
+pub fn rank(
+    problem: &Problem,
+    path: &Path,
+    point: &Point,
+    (train, scaling): (&Dataset, &Scaling),
+    held_out: Option<&[f64]>,
+) -> Vec<Suspect> {
     let entry = entry_ages(problem, path);
     let u = 1.0 / point.age;
     let cuts = problem.pacing().cuts(u);
     // A pacing without thresholds compares losses with the age itself.
     let last = cuts.as_slice().last().map_or(u, |cut| cut.value);
     let z = problem.predict(&theta(problem, &point.coef, point.intercept));
-    let mut list: Vec<Suspect> = (0..problem.rows())
-        .map(|i| Suspect {
+    let each = (0..problem.rows()).map(|i| {
+        let held_out_loss = held_out.map(|z| problem.loss().at(z[i], problem.target()[i]).value);
+        Suspect {
             row: train.rows()[i],
-            score: point.losses[i] * last,
+            score: held_out_loss.unwrap_or(point.losses[i]) * last,
             entry_age: entry[i],
             weight: point.weights[i],
             loss: point.losses[i],
             target: train.label(train.y()[i]),
             prediction: train.label(scaling.predict(z[i])),
-        })
-        .collect();
+            held_out_loss,
+            held_out_prediction: held_out.map(|z| train.label(scaling.predict(z[i]))),
+        }
+    });
+    let mut list: Vec<Suspect> = each.collect();
     list.sort_by(|a, b| {
-        let by_loss = b.loss.total_cmp(&a.loss);
-        by_loss.then(b.entry_age.total_cmp(&a.entry_age))
+        let by_score = b.score.total_cmp(&a.score);
+        by_score.then(b.entry_age.total_cmp(&a.entry_age))
     });
     list
 }
@@ -154,11 +174,15 @@ mod tests {
             zones: vec![0, 0, 1, 1],
             losses: vec![1.0, 4.0, 9.0, 16.0],
         };
-        let list = rank(&problem, &path, &point, &train, &scaling);
+        let list = rank(&problem, &path, &point, (&train, &scaling), None);
         let rows: Vec<usize> = list.iter().map(|s| s.row).collect();
         assert_eq!(rows, [3, 2, 1, 0]);
         assert_eq!(list[0].score, 16.0 / 5.0);
         assert_eq!((list[0].target.as_str(), list[0].prediction.as_str()), ("60", "20"));
         assert_eq!(list[2].entry_age, 4.0);
+        // A path without the last row would have met it.
+        let list = rank(&problem, &path, &point, (&train, &scaling), Some(&[0.0, 0.0, 0.0, 4.0]));
+        assert_eq!(list.iter().map(|s| s.row).collect::<Vec<_>>(), [2, 1, 0, 3]);
+        assert_eq!((list[3].score, list[3].held_out_prediction.as_deref()), (0.0, Some("60")));
     }
 }
