@@ -16,10 +16,14 @@ unit:
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-# The same paths checked by numpy, scipy and scikit-learn, which share no code with the library.
+# The command checked by numpy, scipy and scikit-learn, which share no code with the library; the Python package, built
+# as a wheel, in the company it is used in.
 independent: .venv/ready
 	cargo build --release --locked
-	.venv/bin/python -m pytest -q tests/python
+	.venv/bin/pip install --quiet --no-deps .
+	.venv/bin/python -m pytest -q -n 2 tests/python/test_sklearn_checks.py
+	.venv/bin/python -m pytest -q tests/python --ignore tests/python/test_sklearn_checks.py
+	.venv/bin/python -m pytest -q --doctest-modules --pyargs agepath
 
 .venv/ready: tests/python/requirements.txt bench/requirements.txt
 	python3 -m venv .venv

@@ -1,6 +1,6 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
-use agepath::dataset::{self, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::dataset::{self, Folds, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
@@ -168,7 +168,11 @@ impl PathArgs {
 
     /// How the age is chosen.
     pub fn decide(&self) -> Result<DecideOptions> {
-        Ok(DecideOptions { metric: self.metric.clone(), rule: Rule::by_name(&self.select)?, folds: self.cv })
+        Ok(DecideOptions {
+            metric: self.metric.clone(),
+            rule: Rule::by_name(&self.select)?,
+            folds: self.cv.map(Folds::Count),
+        })
     }
 
     /// What the tracker is asked for; the ages are checked if they were given.

@@ -1,12 +1,13 @@
 //! From a path to a decision: the age, the solution there, and the rows to look at.
 
-use crate::dataset::folds;
+use crate::dataset::Folds;
 use crate::error::{Error, Result};
 use crate::path::{Path, PathOptions, Point, Progress};
 use crate::prepare::Prepared;
 use crate::select::{self, Holdout, Metric, Rule, Selection, cross_validate};
 use crate::solver;
 use crate::suspects::{self, NoiseFraction, Suspect, noise_fraction};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// How the age is chosen.
@@ -17,7 +18,7 @@ pub struct DecideOptions {
     /// Default: the best score.
     pub rule: Rule,
     /// Folds of a cross-validation over the training rows. Default: none, the validation rows judge.
-    pub folds: Option<usize>,
+    pub folds: Option<Folds>,
 }
 
 impl DecideOptions {
@@ -27,8 +28,8 @@ impl DecideOptions {
         if let Some(rows) = &prepared.validation {
             Holdout::new(&prepared.problem, rows, &prepared.scaling, metric)?;
         }
-        if let Some(count) = self.folds {
-            for held in folds(&prepared.train, count, 0)? {
+        if let Some(folds) = &self.folds {
+            for held in folds.rows(&prepared.train, 0)? {
                 Holdout::new(&prepared.problem, &prepared.train.subset(&held), &prepared.scaling, metric)?;
             }
         }
@@ -37,7 +38,7 @@ impl DecideOptions {
 }
 
 /// A chosen age and what follows from it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Choice {
     /// How it was chosen.
     pub selection: Selection,
@@ -64,30 +65,51 @@ pub fn decide(
     let metric = Metric::choose(options.metric.as_deref(), prepared.train.kind())?;
     let holdout = |rows| Holdout::new(problem, rows, &prepared.scaling, metric);
     let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
-    let (selection, held_out) = match (options.folds, &holdout) {
-        (Some(count), _) => {
+    let (selection, held_out) = match (&options.folds, &holdout) {
+        (Some(folds), _) => {
             let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
-            let cv = cross_validate(prepared, metric, &path_options, count, callback)?;
-            let selection = cv.choose(problem, path, options.rule)?;
-            let held_out = selection.as_ref().map(|s| cv.predict(s.age)).transpose()?;
-            (selection, held_out)
+            match cross_validate(prepared, metric, &path_options, folds, callback) {
+                Ok(cv) => {
+                    let selection = cv.choose(problem, path, options.rule)?;
+                    let held_out = selection.as_ref().map(|s| cv.predict(s.age)).transpose()?;
+                    (selection, held_out)
+                }
+                // A fold without a solution anywhere in the interval: every candidate is degenerate there.
+                Err(Error::NoSolution { .. }) => (None, None),
+                Err(other) => return Err(other),
+            }
         }
         (None, Some(holdout)) => (select::choose(problem, path, holdout, options.rule)?, None),
         (None, None) => (None, None),
     };
     let Some(selection) = selection else { return Ok(None) };
-    let point = path.at(problem, selection.age)?;
-    let rows = (&prepared.train, &prepared.scaling);
-    let suspects = suspects::rank(problem, path, &point, rows, held_out.as_deref());
-    let noise_fraction = match &held_out {
-        Some(z) => noise_fraction(z, problem.target(), metric.kind, true),
-        None => {
-            let z = problem.predict(&select::theta(problem, &point.coef, point.intercept));
-            noise_fraction(&z, problem.target(), metric.kind, false)
-        }
-    };
+    let Inspection { point, suspects, noise_fraction } = inspect(prepared, path, selection.age, held_out.as_deref())?;
     let ordinary_score = holdout.map(|h| ordinary_score(prepared, &h)).transpose()?.flatten();
     Ok(Some(Choice { selection, point, suspects, noise_fraction, ordinary_score }))
+}
+
+/// What an age says about the training rows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Inspection {
+    /// The exact solution there.
+    pub point: Point,
+    /// The training rows, most suspicious first.
+    pub suspects: Vec<Suspect>,
+    /// How many of the training rows are probably wrong.
+    pub noise_fraction: Option<NoiseFraction>,
+}
+
+/// Looks at the training rows at one age; `held_out` are the predictors of paths that did not see the row, if there are any.
+pub fn inspect(prepared: &Prepared, path: &Path, age: f64, held_out: Option<&[f64]>) -> Result<Inspection> {
+    let problem = &prepared.problem;
+    let point = path.at(problem, age)?;
+    let suspects = suspects::rank(problem, path, &point, (&prepared.train, &prepared.scaling), held_out);
+    let kind = prepared.train.kind();
+    let noise_fraction = match held_out {
+        Some(z) => noise_fraction(z, problem.target(), kind, true),
+        None => noise_fraction(&problem.predict(&point.theta(problem)), problem.target(), kind, false),
+    };
+    Ok(Inspection { point, suspects, noise_fraction })
 }
 
 /// What held-out rows make of the fit that trusts every training row, where there is one.

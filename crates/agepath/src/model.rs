@@ -105,6 +105,25 @@ impl Model {
         REGISTRY.iter().find(fits).unwrap_or(&REGISTRY[0])
     }
 
+    /// The kind of its penalty.
+    pub fn penalty_kind(&self) -> &'static str {
+        (self.penalty)(&Strength::default()).kind()
+    }
+
+    /// By the registry name of its loss and the kind of its penalty (none: the first model with that loss).
+    pub fn by_factors(loss: &str, penalty: Option<&str>) -> Result<&'static Model> {
+        let fits = |m: &&Model| m.loss == loss && penalty.is_none_or(|kind| m.penalty_kind() == kind);
+        REGISTRY.iter().find(fits).ok_or_else(|| Error::UnknownName {
+            what: "combination of loss and penalty",
+            name: format!("{loss} + {}", penalty.unwrap_or("any")),
+            choices: REGISTRY
+                .iter()
+                .map(|m| format!("{} + {}", m.loss, m.penalty_kind()))
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+    }
+
     /// By registry name.
     pub fn by_name(name: &str) -> Result<&'static Model> {
         REGISTRY.iter().find(|m| m.name == name).ok_or_else(|| Error::UnknownName {
@@ -123,5 +142,13 @@ mod tests {
     fn each_kind_of_target_has_its_default() {
         assert_eq!(Model::default_for(TargetKind::Real).name, "lasso");
         assert_eq!(Model::default_for(TargetKind::Sign).name, "logistic");
+    }
+
+    #[test]
+    fn factors_name_a_model() {
+        assert_eq!(Model::by_factors("squared", Some("l2")).unwrap().name, "ridge");
+        assert_eq!(Model::by_factors("logistic", None).unwrap().name, "logistic");
+        let error = Model::by_factors("squared", Some("l7")).unwrap_err().to_string();
+        assert!(error.contains("squared + elastic-net"), "{error}");
     }
 }

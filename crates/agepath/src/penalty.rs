@@ -36,6 +36,16 @@ pub enum Penalty {
 }
 
 impl Penalty {
+    /// Its name in files.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Penalty::None => "none",
+            Penalty::L2 { .. } => "l2",
+            Penalty::L1 { .. } => "l1",
+            Penalty::ElasticNet { .. } => "elastic-net",
+        }
+    }
+
     /// The bound of the L1 part, per coefficient.
     pub fn l1(&self) -> f64 {
         match *self {

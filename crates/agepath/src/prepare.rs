@@ -175,7 +175,7 @@ fn divide(data: Dataset, options: &PrepareOptions) -> Result<(Dataset, Option<Da
 /// The problem of some training rows; the same rows and scaling give the same problem to the last bit.
 pub fn build(train: &Dataset, scaling: &Scaling, intercept: bool, spec: &Spec) -> Result<Problem> {
     debug_assert!(train.len() >= MIN_ROWS);
-    Problem::new(scaling.design(train, intercept)?, scaling.y(train), train.weights(), intercept, spec)
+    Problem::new(scaling.design(train.matrix(), intercept)?, scaling.y(train), train.weights(), intercept, spec)
 }
 
 /// Ages worth following, from the losses of the ordinary fit: from where a quarter of the rows lies below the last
@@ -190,6 +190,13 @@ pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
     let low = age_of_threshold(problem, quarter.max(floor));
     let high = age_of_threshold(problem, worst.max(floor));
     Ok((round_down(low), round_up(HEADROOM * high.max(low))))
+}
+
+/// Ages worth following where the path from above breaks off at `age`, before it has reached [`default_ages`]: the
+/// decade above it.
+pub fn ages_above(age: f64) -> (f64, f64) {
+    let low = round_up(HEADROOM * age);
+    (low, 10.0 * low)
 }
 
 /// The age at which the pacing's last threshold equals `loss`, by bisection in ln u: thresholds grow with the age.

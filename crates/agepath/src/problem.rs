@@ -315,7 +315,7 @@ pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<()> {
         return Err(wrong(format!("{} in row {row}", weights[row]), "a finite number, 0 or more"));
     }
     if weights.iter().all(|&w| w == 0.0) {
-        return Err(wrong("all 0".into(), "at least one weight above 0"));
+        return Err(wrong("all zero".into(), "at least one weight above zero"));
     }
     Ok(())
 }

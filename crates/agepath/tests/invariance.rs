@@ -1,6 +1,6 @@
 //! What must not change the decision: units and origins of X and y, the order of rows, the names of classes.
 
-use agepath::dataset::{ReadOptions, Table, builtin};
+use agepath::dataset::{Folds, ReadOptions, Table, builtin};
 use agepath::decide::{Choice, DecideOptions, decide};
 use agepath::path::{PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
@@ -27,7 +27,7 @@ fn decision(table: &Table, folds: Option<usize>) -> (Prepared, Choice) {
     let ages = default_ages(&prepared.problem).unwrap();
     let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
-    let by = DecideOptions { folds, ..DecideOptions::default() };
+    let by = DecideOptions { folds: folds.map(Folds::Count), ..DecideOptions::default() };
     let choice = decide(&prepared, &path, &options, &by, &go).unwrap().unwrap();
     (prepared, choice)
 }

@@ -1,6 +1,6 @@
 //! Choosing an age: the curve against brute force, the two rules, ends of the path that teach nothing.
 
-use agepath::dataset::{ReadOptions, builtin, folds, read_from};
+use agepath::dataset::{Folds, ReadOptions, builtin, folds, read_from};
 use agepath::path::{Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, build, default_ages, prepare};
 use agepath::select::{Candidate, Holdout, METRICS, Metric, Rule, choose, cross_validate};
@@ -58,7 +58,7 @@ fn no_age_of_a_dense_grid_is_better_than_the_gap_allows() {
 #[test]
 fn the_curve_of_a_cross_validation_is_that_of_its_folds() {
     let (prepared, path, options) = run("diabetes", "target:0.3", Validation::None, Some((2.0, 60.0)));
-    let cv = cross_validate(&prepared, metric("mae"), &options, 5, &go).unwrap();
+    let cv = cross_validate(&prepared, metric("mae"), &options, &Folds::Count(5), &go).unwrap();
     let chosen = cv.choose(&prepared.problem, &path, Rule::Min).unwrap().unwrap();
     assert_eq!(chosen.folds, Some(5));
     let parts = folds(&prepared.train, 5, options.seed).unwrap();
@@ -90,7 +90,7 @@ fn the_curve_of_a_cross_validation_is_that_of_its_folds() {
 #[test]
 fn every_row_is_predicted_by_the_path_that_did_not_see_it() {
     let (prepared, _, options) = run("diabetes", "outliers:0.1", Validation::None, Some((1.0, 40.0)));
-    let cv = cross_validate(&prepared, metric("mae"), &options, 4, &go).unwrap();
+    let cv = cross_validate(&prepared, metric("mae"), &options, &Folds::Count(4), &go).unwrap();
     let z = cv.predict(3.0).unwrap();
     for fold in &cv.folds {
         let theta = theta(&fold.path, &fold.problem, 3.0);

@@ -90,6 +90,14 @@ impl Matrix {
         }
     }
 
+    /// Where dense values lie in memory, for those who want to see that they are shared.
+    pub fn address(&self) -> Option<usize> {
+        match &self.store {
+            Store::Rows(values) | Store::Columns(values) => Some((**values).as_ref().as_ptr() as usize),
+            Store::Sparse(_) => None,
+        }
+    }
+
     /// One value.
     #[inline]
     pub fn value(&self, i: usize, j: usize) -> f64 {

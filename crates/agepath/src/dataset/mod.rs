@@ -18,8 +18,8 @@ pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
 pub use read::{Header, ReadOptions, STDIN, read, read_from};
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
-pub(crate) use scale::{median, weighted_quantile};
-pub use split::{folds, split};
+pub(crate) use scale::{median, weighted_median, weighted_quantile};
+pub use split::{DEFAULT_FOLDS, Folds, folds, max_folds, split};
 pub use table::Table;
 
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! Scaling: x̃ = (x − mean)/std per column, ỹ = (y − shift)/scale.
 
-use super::{Dataset, Notice};
+use super::{Dataset, Matrix, Notice};
 use crate::error::{Error, Result};
 use crate::loss::TargetKind;
 use crate::space::Design;
@@ -89,8 +89,7 @@ impl Scaling {
     }
 
     /// The rows in the solver's units as a problem takes them; sparse rows that are not centred stay sparse.
-    pub fn design(&self, data: &Dataset, intercept: bool) -> Result<Design> {
-        let matrix = data.matrix();
+    pub fn design(&self, matrix: &Matrix, intercept: bool) -> Result<Design> {
         match matrix.as_sparse().filter(|_| self.x_mean.is_none()) {
             Some(sparse) => {
                 let scaled = sparse.indices.iter().zip(&sparse.values).map(|(&j, &v)| self.feature(j as usize, v));
@@ -99,7 +98,7 @@ impl Scaling {
             }
             None => {
                 let at = |i: usize, j: usize| self.feature(j, matrix.value(i, j));
-                Design::from_fn(data.len(), matrix.cols(), intercept, at)
+                Design::from_fn(matrix.rows(), matrix.cols(), intercept, at)
             }
         }
     }
@@ -112,6 +111,11 @@ impl Scaling {
     /// A prediction in the user's units.
     pub fn predict(&self, z: f64) -> f64 {
         self.y_shift + self.y_scale * z
+    }
+
+    /// Coefficients of training rows and an intercept in the user's units, for z = Σ β_i k(x_i, ·) + b.
+    pub fn undo_dual(&self, dual: &[f64], intercept: f64) -> (Vec<f64>, f64) {
+        (dual.iter().map(|beta| self.y_scale * beta).collect(), self.predict(intercept))
     }
 
     /// Coefficients and intercept in the user's units.
@@ -217,29 +221,19 @@ pub(crate) fn weighted_quantile(mut values: Vec<(f64, f64)>, share: f64) -> f64 
 }
 
 /// The median; where exactly half of the weight lies below, the mean of the values on both sides. 0 for none.
-fn weighted_median(values: Vec<(f64, f64)>) -> f64 {
+pub(crate) fn weighted_median(values: Vec<(f64, f64)>) -> f64 {
     let from_above = values.iter().map(|&(v, w)| (-v, w)).collect();
     0.5 * (weighted_quantile(values, 0.5) - weighted_quantile(from_above, 0.5))
 }
 
-/// The median; of an even number of values the mean of the two in the middle. 0 for none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    let n = values.len();
-    if n == 0 {
-        return 0.0;
-    }
-    let (low, upper, _) = values.select_nth_unstable_by(n / 2, f64::total_cmp);
-    let upper = *upper;
-    if n % 2 == 1 {
-        return upper;
-    }
-    let lower = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    0.5 * (lower + upper)
+/// The median of values that all count the same.
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    weighted_median(values.into_iter().map(|v| (v, 1.0)).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Matrix, SparseRows};
+    use super::super::SparseRows;
     use super::*;
 
     fn set(x: Vec<f64>, y: Vec<f64>) -> Dataset {
@@ -296,7 +290,7 @@ mod tests {
             }
         }
         assert_eq!(weighted_quantile(vec![(3.0, 1.0), (1.0, 2.0), (9.0, 0.0)], 0.7), 3.0);
-        assert_eq!(weighted_median(vec![(1.0, 1.0), (4.0, 1.0)]), 2.5);
+        assert_eq!((median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
     }
 
     #[test]
@@ -309,7 +303,7 @@ mod tests {
         assert!(scaling.x_mean.is_none());
         let dense = Dataset::new(names(), "y".into(), data.x().into_owned(), data.y().to_vec(), None).unwrap();
         assert_eq!(scaling.x_scale, Scaling::fit(&dense, true, TargetScale::None).0.x_scale);
-        let design = scaling.design(&data, true).unwrap();
+        let design = scaling.design(data.matrix(), true).unwrap();
         assert!(matches!(design, Design::Sparse(_)));
         let mut z = vec![0.0; 3];
         design.predict(&[0.5, -2.0, 1.0], &mut z);
@@ -318,11 +312,5 @@ mod tests {
             let direct = intercept + coef[0] * data.row(i)[0] + coef[1] * data.row(i)[1];
             assert!((z[i] - direct).abs() < 1e-14);
         }
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 }

@@ -38,12 +38,54 @@ pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Datas
 /// The random stream of the folds; the split uses stream 0 of the same seed.
 const FOLD_STREAM: u64 = 2;
 
+/// Folds of a cross-validation where nobody asks for a number.
+pub const DEFAULT_FOLDS: usize = 5;
+
+/// The folds of a cross-validation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folds {
+    /// So many, drawn by a seed.
+    Count(usize),
+    /// The rows of each; every row is in exactly one.
+    Given(Vec<Vec<usize>>),
+}
+
+impl Folds {
+    /// The rows of each fold, smallest first.
+    pub fn rows(&self, data: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>> {
+        match self {
+            Folds::Count(count) => folds(data, *count, seed),
+            Folds::Given(parts) => {
+                let mut seen = vec![0usize; data.len()];
+                let known = parts.iter().flatten().all(|&i| seen.get_mut(i).map(|n| *n += 1).is_some());
+                let fit = |part: &Vec<usize>| !part.is_empty() && data.len() - part.len() >= MIN_ROWS;
+                if !known || seen.iter().any(|&n| n != 1) || !parts.iter().all(fit) || parts.len() < 2 {
+                    return Err(Error::Option {
+                        name: "cv",
+                        value: format!("{} folds of your own", parts.len()),
+                        expected: "every row in exactly one fold, and rows enough outside of each".into(),
+                    });
+                }
+                let mut parts = parts.clone();
+                parts.iter_mut().for_each(|part| part.sort_unstable());
+                Ok(parts)
+            }
+        }
+    }
+}
+
+/// How many folds can be drawn at most: outside of every fold there must be rows of every class.
+pub fn max_folds(data: &Dataset) -> usize {
+    let smallest = groups(data).iter().map(Vec::len).min().unwrap_or(0);
+    let limit = if data.classes().is_some() { smallest } else { data.len() };
+    // Rows enough to learn from as well.
+    (2..=limit).rev().find(|count| data.len() - data.len().div_ceil(*count) >= MIN_ROWS).unwrap_or(0)
+}
+
 /// The rows of `count` folds (of each class about as many in every fold, if there are classes), drawn by `seed`. Each
 /// fold is in the order of the file.
 pub fn folds(data: &Dataset, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let smallest = groups(data).iter().map(Vec::len).min().unwrap_or(0);
-    // Outside of every fold there must be rows enough to learn from, of every class.
-    let limit = if data.classes().is_some() { smallest } else { data.len() };
+    let limit = max_folds(data);
     if count < 2 || count > limit || data.len() - data.len().div_ceil(count) < MIN_ROWS {
         return Err(Error::Option {
             name: "cv",
@@ -114,6 +156,19 @@ mod tests {
         }
         assert_eq!(parts, folds(&classes(83), 5, 3).unwrap());
         assert_ne!(parts, folds(&classes(83), 5, 4).unwrap());
+    }
+
+    #[test]
+    fn folds_of_ones_own_must_hold_every_row_once() {
+        let data = classes(6);
+        let rows = |parts: &[&[usize]]| Folds::Given(parts.iter().map(|p| p.to_vec()).collect()).rows(&data, 0);
+        assert_eq!(rows(&[&[5, 0, 1], &[2, 4, 3]]).unwrap(), [[0, 1, 5], [2, 3, 4]]);
+        assert!(rows(&[&[0, 1, 2], &[2, 3, 4, 5]]).is_err());
+        assert!(rows(&[&[0, 1, 2], &[3, 4]]).is_err());
+        assert!(rows(&[&[0, 1, 2], &[3, 4, 6]]).is_err());
+        assert!(rows(&[&[0, 1, 2, 3, 4, 5]]).is_err());
+        assert_eq!(Folds::Count(2).rows(&data, 3).unwrap(), folds(&data, 2, 3).unwrap());
+        assert_eq!((max_folds(&classes(80)), max_folds(&classes(2))), (20, 0));
     }
 
     #[test]

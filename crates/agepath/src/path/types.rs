@@ -2,6 +2,7 @@
 
 use super::Direction;
 use crate::error::Breakdown;
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 /// A computed solution at one age.
@@ -163,6 +164,15 @@ pub struct Point {
     pub zones: Vec<u8>,
     /// ℓ_i per row.
     pub losses: Vec<f64>,
+}
+
+impl Point {
+    /// The parameters θ: coefficients, then the intercept if the problem has one.
+    pub fn theta(&self, problem: &Problem) -> Vec<f64> {
+        let mut theta = self.coef.clone();
+        theta.extend(problem.has_intercept().then_some(self.intercept));
+        theta
+    }
 }
 
 impl Path {

@@ -1,12 +1,13 @@
 //! A run, read back from its directory: the same path and, to the last bit, the same problem.
 
 use super::{PATH_FILE, PathFile, TRAIN_FILE};
-use crate::dataset::{DataError, Dataset, Header, ReadOptions, Scaling, Table, read};
+use crate::dataset::{DataError, Dataset, Header, Injected, ReadOptions, Scaling, Table, read};
 use crate::error::Result;
 use crate::loss::TargetKind;
+use crate::model::Model;
 use crate::path::Path as AgePath;
-use crate::prepare::build;
-use crate::problem::Problem;
+use crate::prepare::{Prepared, build};
+use crate::problem::{Problem, Spec};
 use std::path::Path;
 
 /// A run that was written by [`write_path`](super::write_path).
@@ -20,6 +21,30 @@ pub struct Restored {
     pub train: Dataset,
     /// From the user's units to the solver's.
     pub scaling: Scaling,
+    /// The model.
+    pub model: &'static Model,
+    /// Its specification.
+    pub spec: Spec,
+    /// Noise that was injected into the training rows.
+    pub noise: Option<Injected>,
+}
+
+impl Restored {
+    /// From the words of the file and the training rows; `file` is what messages call the file.
+    pub fn new(record: &PathFile, train: Dataset, file: &str) -> Result<Restored> {
+        let path = record.path(file)?;
+        let (problem, scaling, spec) = (&record.problem, record.problem.scaling(), record.problem.spec()?);
+        let train = train.with_rows(problem.rows.clone())?.with_weights(problem.weights.clone())?;
+        let rebuilt = build(&train, &scaling, problem.intercept, &spec)?;
+        let model = Model::by_name(&problem.model)?;
+        Ok(Restored { problem: rebuilt, path, train, scaling, model, spec, noise: record.noise.clone() })
+    }
+
+    /// As it was when the path was computed, validation rows and notices apart.
+    pub fn into_prepared(self) -> (Prepared, AgePath) {
+        let Restored { problem, path, train, scaling, model, spec, noise } = self;
+        (Prepared { problem, model, spec, train, validation: None, scaling, noise, notices: Vec::new() }, path)
+    }
 }
 
 /// Reads a run from its directory.
@@ -31,16 +56,10 @@ pub fn restore(dir: &Path) -> Result<Restored> {
         message: format!("cannot read {PATH_FILE} in it: {e}"),
     })?;
     let record = PathFile::parse(&bytes, &name)?;
-    let path = record.path(&name)?;
     let problem = &record.problem;
     let options = ReadOptions { target: Some(problem.target.clone()), delimiter: Some(b','), header: Header::Present };
     let table = read(&dir.join(TRAIN_FILE), &options)?;
-    let train = with_classes(&table, problem.classes.clone())?
-        .with_rows(problem.rows.clone())?
-        .with_weights(problem.weights.clone())?;
-    let scaling = problem.scaling();
-    let rebuilt = build(&train, &scaling, problem.intercept, &problem.spec()?)?;
-    Ok(Restored { problem: rebuilt, path, train, scaling })
+    Restored::new(&record, with_classes(&table, problem.classes.clone())?, &name)
 }
 
 /// The classes as they were, in their order.

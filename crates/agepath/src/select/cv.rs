@@ -4,7 +4,7 @@
 //! them, and the same age is compared with itself.
 
 use super::{Holdout, Judge, Metric, Rule, Selection, select};
-use crate::dataset::{Dataset, folds};
+use crate::dataset::{Dataset, Folds};
 use crate::error::Result;
 use crate::path::{Path, PathOptions, Progress, age_path};
 use crate::prepare::{Prepared, build};
@@ -39,13 +39,13 @@ pub fn cross_validate(
     prepared: &Prepared,
     metric: &'static Metric,
     options: &PathOptions,
-    count: usize,
+    folds: &Folds,
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
 ) -> Result<CrossValidation> {
     // The certificate belongs to the path that is reported.
     let options = PathOptions { certify: 0, ..options.clone() };
     let train = &prepared.train;
-    let groups = folds(train, count, options.seed)?;
+    let groups = folds.rows(train, options.seed)?;
     let follow = |held: Vec<usize>| fold(prepared, metric, &options, held, callback);
     let folds = groups.into_par_iter().map(follow).collect::<Result<_>>()?;
     Ok(CrossValidation { folds, rows: train.len() })

@@ -2,7 +2,7 @@
 //!
 //! Every metric only improves when a single row is predicted better, which the bounds in [`super::curve`] rely on.
 
-use crate::dataset::median;
+use crate::dataset::weighted_median;
 use crate::error::{Error, Result};
 use crate::loss::{Logistic, Loss, TargetKind};
 
@@ -22,8 +22,8 @@ pub struct Metric {
     pub higher_is_better: bool,
     /// The power of the target's unit it is measured in.
     unit_power: i32,
-    /// Of predictors z and targets y; not a number where it is undefined.
-    formula: fn(&[f64], &[f64]) -> f64,
+    /// Of predictors z, targets y and sample weights; not a number where it is undefined.
+    formula: fn(&[f64], &[f64], &[f64]) -> f64,
 }
 
 /// Every metric; the first of a kind of target is its default: one that a few wrong validation rows cannot spoil.
@@ -34,7 +34,7 @@ pub const METRICS: &[Metric] = &[
         kind: TargetKind::Real,
         higher_is_better: false,
         unit_power: 1,
-        formula: |z, y| mean(&errors(z, y)),
+        formula: |z, y, w| mean(&errors(z, y), w),
     },
     Metric {
         name: "median-ae",
@@ -42,7 +42,7 @@ pub const METRICS: &[Metric] = &[
         kind: TargetKind::Real,
         higher_is_better: false,
         unit_power: 1,
-        formula: |z, y| median(errors(z, y)),
+        formula: |z, y, w| weighted_median(errors(z, y).into_iter().zip(w.iter().copied()).collect()),
     },
     Metric {
         name: "trimmed-mse",
@@ -58,7 +58,7 @@ pub const METRICS: &[Metric] = &[
         kind: TargetKind::Real,
         higher_is_better: false,
         unit_power: 1,
-        formula: |z, y| mean(&squares(z, y)).sqrt(),
+        formula: |z, y, w| mean(&squares(z, y), w).sqrt(),
     },
     Metric {
         name: "r2",
@@ -74,7 +74,7 @@ pub const METRICS: &[Metric] = &[
         kind: TargetKind::Sign,
         higher_is_better: true,
         unit_power: 0,
-        formula: |z, y| mean(&hits(z, y)),
+        formula: |z, y, w| mean(&hits(z, y), w),
     },
     Metric {
         name: "balanced-accuracy",
@@ -90,9 +90,9 @@ pub const METRICS: &[Metric] = &[
         kind: TargetKind::Sign,
         higher_is_better: false,
         unit_power: 0,
-        formula: |z, y| {
+        formula: |z, y, w| {
             let loss = Logistic { c: 1.0 };
-            mean(&z.iter().zip(y).map(|(&z, &y)| loss.at(z, y).value).collect::<Vec<_>>())
+            mean(&z.iter().zip(y).map(|(&z, &y)| loss.at(z, y).value).collect::<Vec<_>>(), w)
         },
     },
     Metric {
@@ -119,10 +119,14 @@ impl Metric {
         })
     }
 
-    /// The score of predictors `z` for targets `y`, both in units of which one is `unit` of the user's; not a number
-    /// where the metric is undefined (one class only, a constant target).
-    pub fn score(&self, z: &[f64], y: &[f64], unit: f64) -> f64 {
-        unit.powi(self.unit_power) * (self.formula)(z, y)
+    /// The score of predictors `z` for targets `y`, both in units of which one is `unit` of the user's, with sample
+    /// weights `w` (none: all 1); not a number where the metric is undefined (one class only, a constant target).
+    pub fn score(&self, z: &[f64], y: &[f64], w: Option<&[f64]>, unit: f64) -> f64 {
+        let value = match w {
+            Some(w) => (self.formula)(z, y, w),
+            None => (self.formula)(z, y, &vec![1.0; y.len()]),
+        };
+        unit.powi(self.unit_power) * value
     }
 
     /// By how much score `a` is better than score `b`.
@@ -131,8 +135,8 @@ impl Metric {
     }
 
     /// Refuses held-out targets for which the metric is undefined.
-    pub(super) fn check(&self, y: &[f64]) -> Result<()> {
-        if (self.formula)(y, y).is_finite() {
+    pub(super) fn check(&self, y: &[f64], w: Option<&[f64]>) -> Result<()> {
+        if self.score(y, y, w, 1.0).is_finite() {
             return Ok(());
         }
         Err(Error::Option {
@@ -158,40 +162,49 @@ fn hits(z: &[f64], y: &[f64]) -> Vec<f64> {
     z.iter().zip(y).map(|(&z, &y)| f64::from((z > 0.0) == (y > 0.0))).collect()
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+fn mean(values: &[f64], w: &[f64]) -> f64 {
+    values.iter().zip(w).map(|(v, w)| v * w).sum::<f64>() / w.iter().sum::<f64>()
 }
 
-fn trimmed_mse(z: &[f64], y: &[f64]) -> f64 {
-    let mut squares = squares(z, y);
-    let kept = squares.len() - (TRIMMED * squares.len() as f64) as usize;
-    squares.sort_unstable_by(f64::total_cmp);
-    mean(&squares[..kept])
+/// Without the rows of the largest errors: so many of them as lie wholly within the trimmed share of the weight.
+fn trimmed_mse(z: &[f64], y: &[f64], w: &[f64]) -> f64 {
+    let mut rows: Vec<(f64, f64)> = squares(z, y).into_iter().zip(w.iter().copied()).collect();
+    rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    // A weight counts like as many rows, and only whole rows are left out.
+    let mut left_out = (TRIMMED * w.iter().sum::<f64>()).floor();
+    for row in &mut rows {
+        let part = row.1.min(left_out);
+        row.1 -= part;
+        left_out -= part;
+    }
+    rows.reverse();
+    let (squares, w): (Vec<f64>, Vec<f64>) = rows.into_iter().unzip();
+    mean(&squares, &w)
 }
 
-fn r2(z: &[f64], y: &[f64]) -> f64 {
-    let middle = mean(y);
-    let total: f64 = y.iter().map(|y| (y - middle) * (y - middle)).sum();
-    if total > 0.0 { 1.0 - squares(z, y).iter().sum::<f64>() / total } else { f64::NAN }
+fn r2(z: &[f64], y: &[f64], w: &[f64]) -> f64 {
+    let middle = mean(y, w);
+    let total = mean(&y.iter().map(|y| (y - middle) * (y - middle)).collect::<Vec<_>>(), w);
+    if total > 0.0 { 1.0 - mean(&squares(z, y), w) / total } else { f64::NAN }
 }
 
-fn balanced_accuracy(z: &[f64], y: &[f64]) -> f64 {
+fn balanced_accuracy(z: &[f64], y: &[f64], w: &[f64]) -> f64 {
+    let hits = hits(z, y);
     let of_class = |positive: bool| {
-        let rows = z.iter().zip(y).filter(|(_, y)| (**y > 0.0) == positive);
-        let (hit, all) = rows.fold((0.0, 0.0), |(h, a), (&z, _)| (h + f64::from((z > 0.0) == positive), a + 1.0));
-        hit / all
+        let inside: Vec<f64> = y.iter().zip(w).map(|(y, w)| if (*y > 0.0) == positive { *w } else { 0.0 }).collect();
+        mean(&hits, &inside)
     };
     0.5 * (of_class(true) + of_class(false))
 }
 
 /// The share of pairs of rows of different classes that z puts in the right order, ties counting half.
-pub(crate) fn auc(z: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn auc(z: &[f64], y: &[f64], w: &[f64]) -> f64 {
     let mut order: Vec<usize> = (0..z.len()).collect();
     order.sort_unstable_by(|&a, &b| z[a].total_cmp(&z[b]));
     let (mut below, mut right, mut positives) = (0.0, 0.0, 0.0);
     for tied in order.chunk_by(|&a, &b| z[a] == z[b]) {
-        let plus = tied.iter().filter(|&&i| y[i] > 0.0).count() as f64;
-        let minus = tied.len() as f64 - plus;
+        let weight = |positive: bool| tied.iter().filter(|&&i| (y[i] > 0.0) == positive).map(|&i| w[i]).sum::<f64>();
+        let (plus, minus) = (weight(true), weight(false));
         right += plus * (below + 0.5 * minus);
         below += minus;
         positives += plus;
@@ -204,7 +217,7 @@ mod tests {
     use super::*;
 
     fn score(name: &str, z: &[f64], y: &[f64]) -> f64 {
-        METRICS.iter().find(|m| m.name == name).unwrap().score(z, y, 1.0)
+        METRICS.iter().find(|m| m.name == name).unwrap().score(z, y, None, 1.0)
     }
 
     #[test]
@@ -224,9 +237,9 @@ mod tests {
     #[test]
     fn scores_are_in_the_users_units() {
         let find = |name: &str| METRICS.iter().find(|m| m.name == name).unwrap();
-        assert_eq!(find("mae").score(&[1.0], &[3.0], 10.0), 20.0);
-        assert_eq!(find("trimmed-mse").score(&[1.0], &[3.0], 10.0), 400.0);
-        assert_eq!(find("r2").score(&[1.0, 2.0], &[1.0, 2.0], 10.0), 1.0);
+        assert_eq!(find("mae").score(&[1.0], &[3.0], None, 10.0), 20.0);
+        assert_eq!(find("trimmed-mse").score(&[1.0], &[3.0], None, 10.0), 400.0);
+        assert_eq!(find("r2").score(&[1.0, 2.0], &[1.0, 2.0], None, 10.0), 1.0);
     }
 
     /// Moving any one prediction towards its target makes no score worse.
@@ -238,16 +251,33 @@ mod tests {
                 TargetKind::Real => [1.0, -1.0, 0.5, 0.0, 3.0, 0.1],
                 TargetKind::Sign => [1.0, -1.0, -1.0, 1.0, 1.0, -1.0],
             };
-            let before = metric.score(&z, &y, 1.0);
+            let before = metric.score(&z, &y, None, 1.0);
             for i in 0..z.len() {
                 let mut better = z;
                 better[i] = match metric.kind {
                     TargetKind::Real => y[i],
                     TargetKind::Sign => z[i] + y[i],
                 };
-                let after = metric.score(&better, &y, 1.0);
+                let after = metric.score(&better, &y, None, 1.0);
                 assert!(metric.advantage(after, before) >= -1e-12, "{} {i}", metric.name);
             }
+        }
+    }
+
+    #[test]
+    fn weights_count_like_repeated_rows() {
+        let (z, w) = ([0.3, -1.2, 0.8, 2.0, -0.1, 0.05], [2.0, 0.0, 3.0, 1.0, 4.0, 1.0]);
+        let repeat = |v: &[f64]| -> Vec<f64> {
+            v.iter().zip(&w).flat_map(|(v, w)| std::iter::repeat_n(*v, *w as usize)).collect()
+        };
+        for metric in METRICS {
+            let y: [f64; 6] = match metric.kind {
+                TargetKind::Real => [1.0, -1.0, 0.5, 0.0, 3.0, 0.1],
+                TargetKind::Sign => [1.0, -1.0, -1.0, 1.0, 1.0, -1.0],
+            };
+            let weighted = metric.score(&z, &y, Some(&w), 1.0);
+            let repeated = metric.score(&repeat(&z), &repeat(&y), None, 1.0);
+            assert!((weighted - repeated).abs() <= 1e-14, "{}: {weighted} {repeated}", metric.name);
         }
     }
 
@@ -263,8 +293,8 @@ mod tests {
     fn undefined_metrics_are_refused() {
         for (name, y) in [("auc", [1.0, 1.0]), ("balanced-accuracy", [-1.0, -1.0]), ("r2", [3.0, 3.0])] {
             let metric = METRICS.iter().find(|m| m.name == name).unwrap();
-            assert!(metric.check(&y).is_err(), "{name}");
-            assert!(metric.check(&[1.0, -1.0]).is_ok(), "{name}");
+            assert!(metric.check(&y, None).is_err(), "{name}");
+            assert!(metric.check(&[1.0, -1.0], None).is_ok(), "{name}");
         }
     }
 }

@@ -54,6 +54,8 @@ impl Rule {
 pub struct Holdout {
     rows: NewRows,
     target: Vec<f64>,
+    /// Sample weights; none: all 1.
+    weights: Option<Vec<f64>>,
     /// One solver unit of the target in the user's units.
     unit: f64,
     metric: &'static Metric,
@@ -63,9 +65,10 @@ impl Holdout {
     /// `rows` scaled as the training rows of `problem` were.
     pub fn new(problem: &Problem, rows: &Dataset, scaling: &Scaling, metric: &'static Metric) -> Result<Holdout> {
         let target = scaling.y(rows);
-        metric.check(&target)?;
-        let design = scaling.design(rows, problem.has_intercept())?;
-        Ok(Holdout { rows: problem.new_rows(design)?, target, unit: scaling.y_scale, metric })
+        metric.check(&target, rows.weights())?;
+        let design = scaling.design(rows.matrix(), problem.has_intercept())?;
+        let weights = rows.weights().map(<[f64]>::to_vec);
+        Ok(Holdout { rows: problem.new_rows(design)?, target, weights, unit: scaling.y_scale, metric })
     }
 
     /// The predictors of parameters θ.
@@ -75,7 +78,7 @@ impl Holdout {
 
     /// The score of predictors z, in the user's units.
     pub fn score(&self, z: &[f64]) -> f64 {
-        self.metric.score(z, &self.target, self.unit)
+        self.metric.score(z, &self.target, self.weights.as_deref(), self.unit)
     }
 
     /// The score without every row whose number is `group` modulo `groups`.
@@ -83,7 +86,8 @@ impl Holdout {
         let rest = |v: &[f64]| -> Vec<f64> {
             v.iter().enumerate().filter(|(i, _)| i % groups != group).map(|(_, v)| *v).collect()
         };
-        self.metric.score(&rest(z), &rest(&self.target), self.unit)
+        let weights = self.weights.as_deref().map(rest);
+        self.metric.score(&rest(z), &rest(&self.target), weights.as_deref(), self.unit)
     }
 }
 

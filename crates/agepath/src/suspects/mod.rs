@@ -8,9 +8,10 @@ use crate::dataset::{Dataset, Scaling};
 use crate::path::{Cause, Knot, Path, Point};
 use crate::problem::Problem;
 use crate::select::theta;
+use serde::{Deserialize, Serialize};
 
 /// One training row, as seen at the chosen age.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Suspect {
     /// Row number in the file, counted from 0.
     pub row: usize,

@@ -1,0 +1,201 @@
+//! Options by name, as the Python classes hand them over. What is not named has the library's default.
+
+use crate::errors::exception;
+use agepath::dataset::{Folds, TARGET_SCALES, TargetScale};
+use agepath::decide::DecideOptions;
+use agepath::loss::{self, LossParameters};
+use agepath::model::{self, Model, Strength};
+use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::path::{Direction, PathOptions, Start};
+use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Validation};
+use agepath::select::{METRICS, RULES, Rule};
+use agepath::space::KernelParameters;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::time::Duration;
+
+/// What a run is asked for.
+pub struct Options {
+    pub model: &'static Model,
+    pub prepare: PrepareOptions,
+    pub path: PathOptions,
+    /// None: from the data.
+    pub ages: Option<(f64, f64)>,
+    pub keep: Keep,
+}
+
+/// Which age is kept.
+pub enum Keep {
+    /// None.
+    Nothing,
+    /// This one.
+    Age(f64),
+    /// The one that held-out rows like best. Without folds of its own, the default number, or as many as can be.
+    Best(DecideOptions),
+}
+
+/// One option; None in Python counts as not given.
+fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
+    let Some(value) = options.get_item(name)?.filter(|v| !v.is_none()) else { return Ok(None) };
+    let wrong = |_| -> PyErr {
+        let text = value.repr().map_or_else(|_| "?".into(), |r| r.to_string());
+        PyTypeError::new_err(format!("{name}={text} has the wrong type"))
+    };
+    value.extract::<T>().map(Some).map_err(|e| wrong(e.into()))
+}
+
+/// A choice that the library reads from its files under the same name.
+fn choice<T: serde::de::DeserializeOwned>(name: &str, text: &str, choices: &str) -> PyResult<T> {
+    let wrong = |_| PyValueError::new_err(format!("unknown {name} \"{text}\"; choose one of: {choices}"));
+    serde_json::from_value(serde_json::Value::String(text.into())).map_err(wrong)
+}
+
+impl Options {
+    pub fn new(options: &Bound<'_, PyDict>) -> PyResult<Options> {
+        let (prepare, path) = (PrepareOptions::default(), PathOptions::default());
+        if let Some(kernel) = get::<String>(options, "kernel")? {
+            return Err(PyValueError::new_err(format!("kernel=\"{kernel}\": paths are computed in linear space only")));
+        }
+        let strength = prepare.strength;
+        let strength = Strength {
+            alpha: get(options, "alpha")?.unwrap_or(strength.alpha),
+            l1_ratio: get(options, "l1_ratio")?.unwrap_or(strength.l1_ratio),
+            loss: LossParameters {
+                c: get(options, "C")?.unwrap_or(strength.loss.c),
+                epsilon: get(options, "epsilon")?.unwrap_or(strength.loss.epsilon),
+                quantile: get(options, "quantile")?.unwrap_or(strength.loss.quantile),
+            },
+        };
+        let prepare = PrepareOptions {
+            strength,
+            pacing: pacing(options)?.unwrap_or(prepare.pacing),
+            intercept: get(options, "fit_intercept")?.unwrap_or(prepare.intercept),
+            standardize: get(options, "standardize")?.unwrap_or(prepare.standardize),
+            target_scale: match get::<String>(options, "target_scale")? {
+                Some(name) => TargetScale::by_name(&name).map_err(exception)?,
+                None => prepare.target_scale,
+            },
+            validation: Validation::None,
+            seed: get(options, "seed")?.unwrap_or(prepare.seed),
+            ..prepare
+        };
+        let ages = get::<(f64, f64)>(options, "ages")?;
+        let path = PathOptions {
+            ages: ages.unwrap_or(path.ages),
+            direction: match get::<String>(options, "direction")? {
+                Some(name) => choice::<Direction>("direction", &name, "down, up")?,
+                None => path.direction,
+            },
+            start: match get::<String>(options, "start")? {
+                Some(name) => choice::<Start>("start", &name, "full, zero, random")?,
+                None => path.start,
+            },
+            seed: prepare.seed,
+            max_events: get(options, "max_events")?,
+            time_limit: get::<f64>(options, "time_limit")?.map(seconds).transpose()?,
+            certify: get(options, "certify")?.unwrap_or(path.certify),
+        };
+        path.validate().map_err(exception)?;
+        let model = match get::<String>(options, "model")? {
+            Some(name) => Model::by_name(&name),
+            None => {
+                let loss: String = get(options, "loss")?.unwrap_or_else(|| model::REGISTRY[0].loss.into());
+                Model::by_factors(&loss, get::<String>(options, "penalty")?.as_deref())
+            }
+        };
+        let model = model.map_err(exception)?;
+        let prepare = PrepareOptions { model: Some(model.name.into()), ..prepare };
+        prepare.validate().map_err(exception)?;
+        Ok(Options { model, prepare, path, ages, keep: Keep::new(options)? })
+    }
+}
+
+impl Keep {
+    fn new(options: &Bound<'_, PyDict>) -> PyResult<Keep> {
+        if let Some(age) = get(options, "age")? {
+            return Ok(Keep::Age(age));
+        }
+        let folds = match options.get_item("folds")?.filter(|f| !f.is_none()) {
+            Some(given) => Some(match given.extract::<usize>() {
+                Ok(count) => Folds::Count(count),
+                Err(_) => Folds::Given(given.extract()?),
+            }),
+            None => None,
+        };
+        if folds.is_none() && !get::<bool>(options, "choose")?.unwrap_or(false) {
+            return Ok(Keep::Nothing);
+        }
+        let rule = get::<String>(options, "rule")?.map(|name| Rule::by_name(&name)).transpose().map_err(exception)?;
+        Ok(Keep::Best(DecideOptions { metric: get(options, "metric")?, rule: rule.unwrap_or_default(), folds }))
+    }
+}
+
+/// Whether a model, or the models of a loss, take classes.
+pub fn is_for_classes(model: Option<&str>, loss: Option<&str>) -> PyResult<bool> {
+    let loss = match model {
+        Some(name) => Model::by_name(name).map_err(exception)?.loss,
+        None => loss.unwrap_or(model::REGISTRY[0].loss),
+    };
+    let loss = loss::by_name(loss, &LossParameters::default()).map_err(exception)?;
+    Ok(loss.target() == loss::TargetKind::Sign)
+}
+
+fn pacing(options: &Bound<'_, PyDict>) -> PyResult<Option<PacingSpec>> {
+    let default = PacingParameters::default();
+    let parameters = PacingParameters {
+        gamma: get(options, "pacing_gamma")?.unwrap_or(default.gamma),
+        a: get(options, "pacing_a")?.unwrap_or(default.a),
+    };
+    let name = get::<String>(options, "pacing")?;
+    name.map(|name| PacingSpec::by_name(&name, &parameters)).transpose().map_err(exception)
+}
+
+fn seconds(value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|e| PyValueError::new_err(format!("time_limit={value}: {e}")))
+}
+
+/// The library's defaults, by the names that the estimators use.
+pub fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let (prepare, pacing) = (PrepareOptions::default(), PacingParameters::default());
+    let out = PyDict::new(py);
+    out.set_item("alpha", prepare.strength.alpha)?;
+    out.set_item("l1_ratio", prepare.strength.l1_ratio)?;
+    out.set_item("C", prepare.strength.loss.c)?;
+    out.set_item("epsilon", prepare.strength.loss.epsilon)?;
+    out.set_item("quantile", prepare.strength.loss.quantile)?;
+    out.set_item("pacing", DEFAULT_PACING)?;
+    out.set_item("pacing_gamma", pacing.gamma)?;
+    out.set_item("pacing_a", pacing.a)?;
+    out.set_item("fit_intercept", prepare.intercept)?;
+    out.set_item("standardize", prepare.standardize)?;
+    let scale = TARGET_SCALES.iter().find(|(_, scale, _)| *scale == prepare.target_scale);
+    out.set_item("target_scale", scale.map(|(name, ..)| *name))?;
+    let path = PathOptions::default();
+    out.set_item("direction", serde_json::to_value(path.direction).ok().and_then(|v| v.as_str().map(str::to_owned)))?;
+    out.set_item("certify", path.certify)?;
+    let kernel = KernelParameters::default();
+    out.set_item("gamma", kernel.gamma.to_string())?;
+    out.set_item("degree", kernel.degree)?;
+    out.set_item("coef0", kernel.coef0)?;
+    Ok(out)
+}
+
+/// The names that the library's registries know, with one line about each.
+pub fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    let list = |items: &mut dyn Iterator<Item = (&'static str, &'static str)>| -> PyResult<Bound<'_, PyDict>> {
+        let names = PyDict::new(py);
+        for (name, summary) in items {
+            names.set_item(name, summary)?;
+        }
+        Ok(names)
+    };
+    out.set_item("loss", list(&mut loss::REGISTRY.iter().map(|e| (e.name, e.summary)))?)?;
+    out.set_item("model", list(&mut model::REGISTRY.iter().map(|m| (m.name, m.summary)))?)?;
+    out.set_item("pacing", list(&mut pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))?)?;
+    out.set_item("metric", list(&mut METRICS.iter().map(|m| (m.name, m.summary)))?)?;
+    out.set_item("selection", list(&mut RULES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
+    out.set_item("target_scale", list(&mut TARGET_SCALES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
+    Ok(out)
+}

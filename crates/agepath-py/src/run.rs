@@ -1,0 +1,495 @@
+//! A computed path with its rows, as Python sees it.
+
+use crate::data::{Data, Rows};
+use crate::errors::exception;
+use crate::options::{Keep, Options};
+use crate::watch::{self, Watch};
+use agepath::Error;
+use agepath::dataset::{DEFAULT_FOLDS, Folds, Matrix, max_folds};
+use agepath::decide::{Choice, Inspection, decide, inspect};
+use agepath::path::{Cause, End, Kind, Path, Point, age_path};
+use agepath::prepare::{Prepared, ages_above, default_ages, prepare_rows};
+use agepath::report::{self, PathFile, Report, Restored, Summary};
+use agepath::suspects::{NoiseFraction, Suspect, entry_ages};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A computed path, the rows it was computed from, and what was made of it.
+#[pyclass(frozen, module = "agepath._agepath")]
+pub struct Run {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    prepared: Prepared,
+    path: Path,
+    kept: Option<Kept>,
+    /// Notices of the library and of the choice.
+    warnings: Vec<String>,
+    /// Wall-clock seconds spent in the library.
+    seconds: f64,
+}
+
+/// The kept age and what follows from it.
+#[derive(Serialize, Deserialize)]
+enum Kept {
+    /// Chosen by held-out rows.
+    Chosen(Box<Choice>),
+    /// The user's own, or the largest where none could be chosen.
+    Plain(Box<Inspection>),
+}
+
+impl Inner {
+    fn choice(&self) -> Option<&Choice> {
+        self.kept.as_ref().and_then(Kept::choice)
+    }
+
+    /// One row per solution; in kernel space the coefficients are those of the training rows.
+    fn solutions<'py>(&self, py: Python<'py>, points: &[Point]) -> PyResult<Bound<'py, PyDict>> {
+        let count = points.len();
+        let users: Vec<_> = points.iter().map(|p| self.user_units(&p.coef, p.intercept)).collect();
+        let out = PyDict::new(py);
+        out.set_item("age", column(py, points.iter().map(|p| p.age)))?;
+        out.set_item("kkt", column(py, points.iter().map(|p| p.kkt)))?;
+        out.set_item("intercept", column(py, users.iter().map(|u| u.1)))?;
+        out.set_item("coef", table(py, count, users.into_iter().flat_map(|u| u.0).collect())?)?;
+        out.set_item("solver_intercept", column(py, points.iter().map(|p| p.intercept)))?;
+        let all = |field: fn(&Point) -> &[f64]| points.iter().flat_map(field).copied().collect::<Vec<f64>>();
+        out.set_item("solver_coef", table(py, count, all(|p| &p.coef))?)?;
+        out.set_item("weights", table(py, count, all(|p| &p.weights))?)?;
+        out.set_item("losses", table(py, count, all(|p| &p.losses))?)?;
+        let zones = points.iter().flat_map(|p| &p.zones).copied().collect();
+        out.set_item("zones", table::<u8>(py, count, zones)?)?;
+        Ok(out)
+    }
+
+    /// Coefficients and intercept in the user's units.
+    fn user_units(&self, coef: &[f64], intercept: f64) -> (Vec<f64>, f64) {
+        let scaling = &self.prepared.scaling;
+        match self.prepared.problem.kernel() {
+            Some(_) => scaling.undo_dual(coef, intercept),
+            None => scaling.undo(coef, intercept),
+        }
+    }
+
+    fn apply(&self, matrix: &Matrix, theta: &[f64]) -> agepath::Result<Vec<f64>> {
+        let (problem, scaling) = (&self.prepared.problem, &self.prepared.scaling);
+        let rows = problem.new_rows(scaling.design(matrix, problem.has_intercept())?)?;
+        Ok(rows.predict(theta).into_iter().map(|z| scaling.predict(z)).collect())
+    }
+
+    fn predict(&self, matrix: &Matrix, ages: &[f64]) -> agepath::Result<Vec<Vec<f64>>> {
+        let (problem, scaling) = (&self.prepared.problem, &self.prepared.scaling);
+        let rows = problem.new_rows(scaling.design(matrix, problem.has_intercept())?)?;
+        let at = |&age: &f64| {
+            let theta = self.path.at(problem, age)?.theta(problem);
+            Ok(rows.predict(&theta).into_iter().map(|z| scaling.predict(z)).collect())
+        };
+        ages.par_iter().map(at).collect()
+    }
+}
+
+/// Computes a path.
+#[pyfunction]
+#[pyo3(signature = (data, options, threads, progress))]
+pub fn solve(
+    py: Python<'_>,
+    data: &Data,
+    options: &Bound<'_, PyDict>,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Run> {
+    let options = Options::new(options)?;
+    let set = data.set.clone();
+    let inner = watch::run(py, threads, progress, move |watch| follow(set, options, watch))?;
+    Ok(Run { inner: Arc::new(inner) })
+}
+
+fn follow(set: agepath::dataset::Dataset, options: Options, watch: &Watch) -> agepath::Result<Inner> {
+    let begun = Instant::now();
+    let prepared = prepare_rows(set, options.model, &options.prepare, Vec::new())?;
+    let mut path_options = options.path;
+    path_options.ages = match options.ages {
+        Some(ages) => ages,
+        None => default_ages(&prepared.problem)?,
+    };
+    let mut keep = options.keep;
+    if let Keep::Best(decide) = &mut keep {
+        let count = DEFAULT_FOLDS.min(max_folds(&prepared.train));
+        decide.folds = decide.folds.take().or((count > 1).then_some(Folds::Count(count)));
+        decide.validate(&prepared)?;
+    }
+    let mut path = age_path(&prepared.problem, &path_options, &mut |progress| watch.see(progress));
+    if let (Err(Error::NoSolution { age, .. }), None) = (&path, options.ages)
+        && age.is_finite()
+    {
+        path_options.ages = ages_above(*age);
+        path = age_path(&prepared.problem, &path_options, &mut |progress| watch.see(progress));
+    }
+    let path = path?;
+    let mut warnings = Vec::new();
+    let kept = match keep {
+        Keep::Nothing => None,
+        Keep::Age(age) => Some(Kept::at(&prepared, &path, age)?),
+        Keep::Best(options) => {
+            match decide(&prepared, &path, &path_options, &options, &|progress| watch.see(progress))? {
+                Some(choice) => Some(Kept::Chosen(Box::new(choice))),
+                None => {
+                    warnings.push(NOT_CHOSEN.into());
+                    Some(Kept::at(&prepared, &path, path.ages.1)?)
+                }
+            }
+        }
+    };
+    Ok(Inner { prepared, path, kept, warnings, seconds: begun.elapsed().as_secs_f64() })
+}
+
+/// Said where no age can be chosen.
+const NOT_CHOSEN: &str = "there are too few rows, or too degenerate solutions, to choose an age; \
+    the largest age is kept, which trusts the most rows";
+
+impl Kept {
+    fn at(prepared: &Prepared, path: &Path, age: f64) -> agepath::Result<Kept> {
+        Ok(Kept::Plain(Box::new(inspect(prepared, path, age, None)?)))
+    }
+
+    fn point(&self) -> &Point {
+        match self {
+            Kept::Chosen(choice) => &choice.point,
+            Kept::Plain(inspection) => &inspection.point,
+        }
+    }
+
+    fn suspects(&self) -> &[Suspect] {
+        match self {
+            Kept::Chosen(choice) => &choice.suspects,
+            Kept::Plain(inspection) => &inspection.suspects,
+        }
+    }
+
+    fn noise_fraction(&self) -> Option<NoiseFraction> {
+        match self {
+            Kept::Chosen(choice) => choice.noise_fraction,
+            Kept::Plain(inspection) => inspection.noise_fraction,
+        }
+    }
+
+    fn choice(&self) -> Option<&Choice> {
+        match self {
+            Kept::Chosen(choice) => Some(choice),
+            Kept::Plain(_) => None,
+        }
+    }
+}
+
+/// Reads what [`Run::save`] or the command wrote to a directory.
+#[pyfunction]
+pub fn load(dir: PathBuf) -> PyResult<Run> {
+    let restored = report::restore(&dir).map_err(exception)?;
+    Ok(Run::new(restored, None))
+}
+
+/// The opposite of [`Run::record`], the training rows being given again.
+#[pyfunction]
+#[pyo3(signature = (record, data, kept))]
+pub fn restore(record: &[u8], data: &Data, kept: Option<&[u8]>) -> PyResult<Run> {
+    let name = report::PATH_FILE;
+    let file = PathFile::parse(record, name).map_err(|e| exception(e.into()))?;
+    let kept = kept.map(postcard::from_bytes::<Kept>).transpose();
+    let kept = kept.map_err(|e| PyValueError::new_err(format!("not a pickled path: {e}")))?;
+    Ok(Run::new(Restored::new(&file, data.set.clone(), name).map_err(exception)?, kept))
+}
+
+impl Run {
+    fn new(restored: Restored, kept: Option<Kept>) -> Run {
+        let (prepared, path) = restored.into_prepared();
+        Run { inner: Arc::new(Inner { prepared, path, kept, warnings: Vec::new(), seconds: 0.0 }) }
+    }
+}
+
+/// Rows of equal length as an array.
+fn table<'py, T: numpy::Element>(py: Python<'py>, rows: usize, values: Vec<T>) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let cols = values.len().checked_div(rows).unwrap_or(0);
+    values.into_pyarray(py).reshape([rows, cols])
+}
+
+fn column<T: numpy::Element>(py: Python<'_>, values: impl Iterator<Item = T>) -> Bound<'_, PyArray1<T>> {
+    values.collect::<Vec<T>>().into_pyarray(py)
+}
+
+#[pymethods]
+impl Run {
+    /// The ages covered, smallest first.
+    #[getter]
+    fn ages(&self) -> (f64, f64) {
+        self.inner.path.ages
+    }
+
+    /// Why the path ends where it ends.
+    #[getter]
+    fn end(&self) -> String {
+        self.inner.path.end.to_string()
+    }
+
+    /// Whether all ages asked for are covered.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.path.end == End::Complete
+    }
+
+    /// Registry name of the model.
+    #[getter]
+    fn model(&self) -> &'static str {
+        self.inner.prepared.model.name
+    }
+
+    /// Registry name of the loss.
+    #[getter]
+    fn loss(&self) -> &'static str {
+        self.inner.prepared.spec.loss
+    }
+
+    /// Names of the features.
+    #[getter]
+    fn features(&self) -> Vec<String> {
+        self.inner.prepared.train.features().to_vec()
+    }
+
+    /// Name of the target.
+    #[getter]
+    fn target(&self) -> &str {
+        self.inner.prepared.train.target_name()
+    }
+
+    /// The classes of −1 and +1; None for a numeric target.
+    #[getter]
+    fn classes(&self) -> Option<[String; 2]> {
+        self.inner.prepared.train.classes().cloned()
+    }
+
+    /// Number of training rows.
+    #[getter]
+    fn rows(&self) -> usize {
+        self.inner.prepared.problem.rows()
+    }
+
+    /// Names of the zones, smallest loss first.
+    #[getter]
+    fn zones(&self) -> Vec<&'static str> {
+        self.inner.prepared.problem.pacing().zones().to_vec()
+    }
+
+    /// What the user should be warned of.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings.clone()
+    }
+
+    /// The kept age.
+    #[getter]
+    fn age(&self) -> Option<f64> {
+        self.inner.kept.as_ref().map(|kept| kept.point().age)
+    }
+
+    /// The share of bad rows and its standard error, as far as they could be estimated at the kept age.
+    #[getter]
+    fn noise_fraction(&self) -> Option<(f64, f64)> {
+        let noise = self.inner.kept.as_ref()?.noise_fraction()?;
+        Some((noise.estimate, noise.standard_error))
+    }
+
+    /// The exact solution at the kept age, as of [`Run::at`].
+    fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let kept = self.inner.kept.as_ref();
+        kept.map(|kept| self.inner.solutions(py, std::slice::from_ref(kept.point()))).transpose()
+    }
+
+    /// How the age was chosen, as JSON.
+    fn selection(&self) -> PyResult<Option<String>> {
+        let text = self.inner.choice().map(|choice| serde_json::to_string(&choice.selection)).transpose();
+        text.map_err(|e| PyValueError::new_err(e.to_string()))
+    }
+
+    /// The training rows, most suspicious first, one list or array per column.
+    fn suspects<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(kept) = &self.inner.kept else { return Ok(None) };
+        let list = kept.suspects();
+        let out = PyDict::new(py);
+        out.set_item("row", column(py, list.iter().map(|s| s.row as i64)))?;
+        out.set_item("score", column(py, list.iter().map(|s| s.score)))?;
+        out.set_item("entry_age", column(py, list.iter().map(|s| s.entry_age)))?;
+        out.set_item("weight", column(py, list.iter().map(|s| s.weight)))?;
+        out.set_item("loss", column(py, list.iter().map(|s| s.loss)))?;
+        out.set_item("target", list.iter().map(|s| s.target.as_str()).collect::<Vec<_>>())?;
+        out.set_item("prediction", list.iter().map(|s| s.prediction.as_str()).collect::<Vec<_>>())?;
+        if list.iter().any(|s| s.held_out_loss.is_some()) {
+            let loss = |s: &Suspect| s.held_out_loss.unwrap_or(f64::NAN);
+            out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
+            let prediction = |s: &Suspect| s.held_out_prediction.clone();
+            out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
+        }
+        Ok(Some(out))
+    }
+
+    /// Wall-clock seconds spent in the library, from the rows to the result.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.inner.seconds
+    }
+
+    /// Where the numbers of X lie in memory; None if they are sparse.
+    #[getter]
+    fn x_address(&self) -> Option<usize> {
+        self.inner.prepared.train.matrix().address()
+    }
+
+    /// The problem, certificate, work and direction in the words of path.json.
+    fn about(&self) -> PyResult<String> {
+        let file = PathFile::new(&self.inner.prepared, &self.inner.path);
+        let mut value = serde_json::to_value(&file).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("knots");
+            fields.remove("events");
+        }
+        Ok(value.to_string())
+    }
+
+    /// Ages, coefficients and intercepts of the stored solutions, in the user's units.
+    fn knots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let path = &self.inner.path;
+        let solutions: Vec<_> = path.knots.iter().map(|k| self.inner.user_units(&k.coef, k.intercept)).collect();
+        let out = PyDict::new(py);
+        out.set_item("age", column(py, path.knots.iter().map(|k| k.age)))?;
+        out.set_item("intercept", column(py, solutions.iter().map(|s| s.1)))?;
+        let coef = solutions.into_iter().flat_map(|s| s.0).collect();
+        out.set_item("coef", table(py, path.knots.len(), coef)?)?;
+        Ok(out)
+    }
+
+    /// The critical points, one list or array per column.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let events = &self.inner.path.events;
+        let states = |cause: &Cause| match *cause {
+            Cause::Sample { index, from, to } => ("sample", index as i64, from, to),
+            Cause::Feature { index, from, to } => ("feature", index as i64, from, to),
+            Cause::Fold => ("fold", -1, "", ""),
+        };
+        let causes: Vec<_> = events.iter().map(|e| states(&e.cause)).collect();
+        let kind = |kind: Kind| if kind == Kind::Jump { "jump" } else { "turning" };
+        let out = PyDict::new(py);
+        out.set_item("age", column(py, events.iter().map(|e| e.age)))?;
+        out.set_item("kind", events.iter().map(|e| kind(e.kind)).collect::<Vec<_>>())?;
+        out.set_item("cause", causes.iter().map(|c| c.0).collect::<Vec<_>>())?;
+        out.set_item("index", column(py, causes.iter().map(|c| c.1)))?;
+        out.set_item("from", causes.iter().map(|c| c.2).collect::<Vec<_>>())?;
+        out.set_item("to", causes.iter().map(|c| c.3).collect::<Vec<_>>())?;
+        out.set_item("size", column(py, events.iter().map(|e| e.size)))?;
+        out.set_item("drop", column(py, events.iter().map(|e| e.drop)))?;
+        Ok(out)
+    }
+
+    /// The exact solutions at some ages: one row per age.
+    fn at<'py>(&self, py: Python<'py>, ages: Vec<f64>, threads: Option<usize>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.inner.clone();
+        let points: Vec<Point> = watch::run(py, threads, None, move |_| {
+            ages.into_par_iter().map(|age| inner.path.at(&inner.prepared.problem, age)).collect()
+        })?;
+        self.inner.solutions(py, &points)
+    }
+
+    /// The predictors of new rows at some ages, in the user's units: one row per age.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        ages: Vec<f64>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (inner, matrix, count) = (self.inner.clone(), rows.matrix.clone(), ages.len());
+        let predictors: Vec<Vec<f64>> = watch::run(py, threads, None, move |_| inner.predict(&matrix, &ages))?;
+        table(py, count, predictors.into_iter().flatten().collect())
+    }
+
+    /// The predictors of new rows for a solution in the solver's units, in the user's units.
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        coef: PyReadonlyArray1<f64>,
+        intercept: f64,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (inner, matrix) = (self.inner.clone(), rows.matrix.clone());
+        let mut theta = coef.as_array().to_vec();
+        theta.extend(inner.prepared.problem.has_intercept().then_some(intercept));
+        let predictors = watch::run(py, Some(1), None, move |_| inner.apply(&matrix, &theta))?;
+        Ok(predictors.into_pyarray(py))
+    }
+
+    /// For each training row the largest age at which it is still in the zone of the largest losses.
+    fn entry_ages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        entry_ages(&self.inner.prepared.problem, &self.inner.path).into_pyarray(py)
+    }
+
+    /// Writes the files of the command to a directory.
+    fn save(&self, dir: PathBuf) -> PyResult<()> {
+        let (prepared, path, choice) = (&self.inner.prepared, &self.inner.path, self.inner.choice());
+        let write = || {
+            report::create_dir(&dir)?;
+            report::write_path(&dir, prepared, path)?;
+            report::write_choice(&dir, prepared, choice, &Summary::new(prepared, path, choice))
+        };
+        write().map(|_| ()).map_err(exception)
+    }
+
+    /// The report of the command: one page that needs nothing else.
+    fn to_html(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner.clone();
+        watch::run(py, Some(1), None, move |_| {
+            let (prepared, path, choice) = (&inner.prepared, &inner.path, inner.choice());
+            Report { prepared, path, choice, summary: &Summary::new(prepared, path, choice), command: None }.html()
+        })
+    }
+
+    /// The kept age and what follows from it, for [`restore`].
+    fn kept<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let bytes = self.inner.kept.as_ref().map(postcard::to_stdvec).transpose();
+        let bytes = bytes.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// What [`restore`] needs besides the training rows.
+    fn record<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let file = PathFile::new(&self.inner.prepared, &self.inner.path);
+        let bytes = serde_json::to_vec(&file).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The training rows: X (an array, or starts, columns and values), y, weights, and names.
+    fn train<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let train = &self.inner.prepared.train;
+        let out = PyDict::new(py);
+        match train.matrix().as_sparse() {
+            Some(sparse) => {
+                out.set_item("starts", column(py, sparse.starts.iter().map(|&s| s as i64)))?;
+                out.set_item("indices", column(py, sparse.indices.iter().copied()))?;
+                out.set_item("values", column(py, sparse.values.iter().copied()))?;
+            }
+            None => out.set_item("x", table(py, train.len(), train.x().into_owned())?)?,
+        }
+        out.set_item("y", column(py, train.y().iter().copied()))?;
+        out.set_item("weights", train.weights().map(|w| column(py, w.iter().copied())))?;
+        let about = PyDict::new(py);
+        about.set_item("features", train.features())?;
+        about.set_item("target", train.target_name())?;
+        about.set_item("classes", train.classes())?;
+        out.set_item("about", about)?;
+        Ok(out)
+    }
+}

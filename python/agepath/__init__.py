@@ -1,0 +1,30 @@
+"""Exact solution paths of self-paced learning.
+
+Self-paced learning finds a fit and the rows to trust at the same time: a row counts only while its loss is small compared
+with an *age*. This package computes the solution for every age, chooses an age on held-out rows, and ranks the rows by how
+little they fit.
+
+* :class:`AgePathRegressor`, :class:`AgePathClassifier` and the presets :class:`SelfPacedLasso` and
+  :class:`SelfPacedLogisticRegression` are scikit-learn estimators;
+* :func:`age_path` gives the path itself, a :class:`Path`.
+"""
+
+from ._agepath import __version__
+from ._estimators import (
+    AgePathClassifier,
+    AgePathRegressor,
+    SelfPacedLasso,
+    SelfPacedLogisticRegression,
+)
+from ._path import Path, Solution, age_path
+
+__all__ = [
+    "AgePathClassifier",
+    "AgePathRegressor",
+    "Path",
+    "SelfPacedLasso",
+    "SelfPacedLogisticRegression",
+    "Solution",
+    "__version__",
+    "age_path",
+]

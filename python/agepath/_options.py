@@ -1,0 +1,111 @@
+"""Parameters as scikit-learn names them, in the words of the engine."""
+
+from __future__ import annotations
+
+import numbers
+import os
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from . import _agepath
+
+DEFAULTS = _agepath.defaults()
+
+#: Parameters that go to the engine under their own names.
+ENGINE = (
+    "model", "loss", "penalty", "alpha", "l1_ratio", "C", "epsilon", "quantile", "kernel", "gamma", "degree", "coef0",
+    "fit_intercept", "standardize", "target_scale", "pacing", "pacing_gamma", "pacing_a", "ages", "direction", "start",
+    "max_events", "time_limit", "certify",
+)  # fmt: skip
+
+#: The engine's penalties that scikit-learn calls otherwise.
+PENALTIES = {"elasticnet": "elastic-net"}
+
+#: The engine's losses that scikit-learn calls otherwise.
+LOSSES = {
+    "squared_error": "squared",
+    "log_loss": "logistic",
+    "squared_hinge": "squared-hinge",
+    "epsilon_insensitive": "epsilon-insensitive",
+}
+
+#: The engine's metrics that scikit-learn calls otherwise.
+METRICS = {
+    "neg_mean_absolute_error": "mae",
+    "neg_root_mean_squared_error": "rmse",
+    "neg_median_absolute_error": "median-ae",
+    "neg_log_loss": "log-loss",
+    "balanced_accuracy": "balanced-accuracy",
+    "roc_auc": "auc",
+}
+
+
+def engine_options(given, X, y, random_state, *, classifier):
+    """The engine's options of some parameters; those that are not given have the library's defaults."""
+    known = {*ENGINE, "cv", "scoring", "selection"}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise TypeError(f"unknown parameter {unknown[0]!r}; the parameters are {', '.join(sorted(known))}")
+    options = {name: given[name] for name in ENGINE if given.get(name) is not None}
+    if "penalty" in given and given["penalty"] is None:
+        options["penalty"] = "none"
+    for name, words in (("penalty", PENALTIES), ("loss", LOSSES)):
+        if name in options:
+            options[name] = words.get(options[name], options[name])
+    if "ages" in options:
+        options["ages"] = interval(options["ages"])
+    options["seed"] = seed_of(random_state)
+    selection = given.get("selection")
+    if isinstance(selection, numbers.Real) and not isinstance(selection, bool):
+        options["age"] = float(selection)
+    elif "cv" in given:
+        options["rule"] = selection
+        options["metric"] = metric(given.get("scoring"))
+        options["folds"] = folds(given["cv"], X, y, classifier)
+    return options
+
+
+def interval(ages):
+    """Two numbers."""
+    try:
+        low, high = (float(age) for age in ages)
+    except (TypeError, ValueError):
+        raise ValueError(f"ages={ages!r}: expected (low, high) with 0 < low < high, both finite") from None
+    return low, high
+
+
+def metric(scoring):
+    """The engine's name of a scoring."""
+    if scoring is None or isinstance(scoring, str):
+        return METRICS.get(scoring, scoring)
+    raise ValueError(f"scoring={scoring!r}: expected a name; the engine's metrics are {', '.join(_agepath.choices()['metric'])}")
+
+
+def folds(cv, X, y, classifier):
+    """A number of folds for the engine to draw, or the held-out rows of each."""
+    if cv is None or isinstance(cv, numbers.Integral):
+        return None if cv is None else int(cv)
+    held_out = []
+    for train, held in check_cv(cv, y, classifier=classifier).split(X, y):
+        train, held = (np.flatnonzero(part) if part.dtype == bool else part for part in map(np.asarray, (train, held)))
+        if len(train) + len(held) != X.shape[0]:
+            raise ValueError("cv: every fold must train on all rows it does not hold out, as KFold does")
+        held_out.append(held.tolist())
+    return held_out
+
+
+def seed_of(random_state):
+    """The engine's seed; a number is the command's ``--seed``."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def threads_of(n_jobs):
+    """Threads of one call: what joblib makes of n_jobs here, but no more than there are cores."""
+    return max(1, min(effective_n_jobs(n_jobs), os.cpu_count() or 1))

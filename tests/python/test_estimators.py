@@ -1,0 +1,440 @@
+"""The estimators and the path in the company they are used in."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path as File
+
+import joblib
+import numpy as np
+import pytest
+from conftest import ROOT
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from agepath import (
+    AgePathClassifier,
+    AgePathRegressor,
+    Path,
+    SelfPacedLasso,
+    SelfPacedLogisticRegression,
+    _agepath,
+    age_path,
+)
+
+BINARY = File(os.environ.get("AGEPATH_BIN", ROOT / "target/release/agepath"))
+needs_command = pytest.mark.skipif(not BINARY.is_file(), reason=f"{BINARY} is not built")
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    return load_diabetes(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:300], y[:300]
+
+
+def corrupted(X, y, share=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    bad = rng.choice(len(y), int(share * len(y)), replace=False)
+    y = y.copy()
+    y[bad] += 6.0 * y.std()
+    return X, y, bad
+
+
+# --- the same numbers as the command ------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def write_csv(file, X, y):
+    rows = ([*map(repr, map(float, x)), str(t)] for x, t in zip(X, y))
+    header = [*(f"x{j}" for j in range(X.shape[1])), "target"]
+    file.write_text("\n".join(map(",".join, [header, *rows])) + "\n")
+
+
+@needs_command
+@pytest.mark.parametrize("kind", ["lasso", "elastic-net", "ridge", "logistic"])
+def test_the_same_bits_as_the_command(kind, diabetes, cancer, tmp_path):
+    X, y = cancer if kind == "logistic" else diabetes
+    write_csv(tmp_path / "data.csv", X, y if kind == "logistic" else map(repr, map(float, y)))
+    command("path", tmp_path / "data.csv", "-o", tmp_path / "run", "--model", kind, "--validation", 0, "--quiet",
+            "--ages", "0.5:20", "--l1-ratio", 0.5, "--alpha", 0.01, "--c", 1)  # fmt: skip
+    path = age_path(X, y, model=kind, ages=(0.5, 20), alpha=0.01, l1_ratio=0.5, C=1.0)
+    ages = [0.6, 1.7, 3.0, 19.0]
+    lines = command("at", tmp_path / "run", *(f"--age={age}" for age in ages)).splitlines()
+    ours = path.at(ages)
+    for k, line in enumerate(map(json.loads, lines)):
+        assert line["coef"] == ours.solver_coef[k].tolist()
+        assert line["intercept"] == ours.solver_intercept[k]
+        assert line["weights"] == ours.weights[k].tolist()
+        assert line["zones"] == ours.zones[k].tolist()
+    theirs = Path.load(tmp_path / "run")
+    assert (theirs.coef(1.7) == path.coef(1.7)).all()
+    path.save(tmp_path / "ours")
+    again = command("at", tmp_path / "ours", "--age", ages[1])
+    assert json.loads(again) == json.loads(lines[1])
+
+
+@needs_command
+def test_the_estimator_is_the_command_with_folds(diabetes, tmp_path):
+    X, y, _ = corrupted(*diabetes)
+    write_csv(tmp_path / "data.csv", X, map(repr, map(float, y)))
+    command("path", tmp_path / "data.csv", "-o", tmp_path / "run", "--cv", 5, "--seed", 3, "--quiet")
+    model = json.loads((tmp_path / "run/model.json").read_text())
+    ours = AgePathRegressor(cv=5, random_state=3).fit(X, y)
+    assert ours.age_ == model["age"]
+    assert ours.coef_.tolist() == model["coef"] and ours.intercept_ == model["intercept"]
+
+
+# --- inside scikit-learn ------------------------------------------------------------------------------------------
+
+
+def test_pipeline_grid_search_and_cross_validation(diabetes):
+    X, y, _ = corrupted(*diabetes)
+    pipeline = make_pipeline(StandardScaler(), SelfPacedLasso(cv=3))
+    search = GridSearchCV(pipeline, {"selfpacedlasso__alpha": [0.005, 0.05]}, cv=2).fit(X, y)
+    assert search.best_params_["selfpacedlasso__alpha"] in (0.005, 0.05)
+    assert len(cross_val_score(SelfPacedLasso(cv=3), X, y, cv=3)) == 3
+
+
+def test_calibrated_classifier(cancer):
+    X, y = cancer
+    model = CalibratedClassifierCV(SelfPacedLogisticRegression(cv=3), cv=2).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_clone_and_pickle(diabetes, cancer):
+    for estimator, (X, y) in [(AgePathRegressor(cv=3), diabetes), (AgePathClassifier(cv=3), cancer)]:
+        fitted = clone(estimator).fit(X, y)
+        again = pickle.loads(pickle.dumps(fitted))
+        assert (again.predict(X) == fitted.predict(X)).all()
+        assert (again.path_.coef(fitted.age_) == fitted.path_.coef(fitted.age_)).all()
+        assert again.path_.age == fitted.age_
+        assert again.path_.selection == fitted.path_.selection
+
+
+def fit_score(seed, X, y):
+    X, y, _ = corrupted(X, y, seed=seed)
+    return AgePathRegressor(cv=3, n_jobs=2).fit(X, y).score(X, y)
+
+
+def test_joblib_processes_and_threads(diabetes):
+    X, y = diabetes
+    expected = [fit_score(seed, X, y) for seed in range(3)]
+    for backend in ("loky", "threading"):
+        with joblib.parallel_backend(backend, n_jobs=2):
+            assert joblib.Parallel()(joblib.delayed(fit_score)(seed, X, y) for seed in range(3)) == expected
+
+
+def test_dask_cluster_of_two_processes(diabetes):
+    distributed = pytest.importorskip("distributed")
+    X, y = diabetes
+    expected = [fit_score(seed, X, y) for seed in range(4)]
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_backend("dask"),
+    ):
+        assert joblib.Parallel()(joblib.delayed(fit_score)(seed, X, y) for seed in range(4)) == expected
+        search = GridSearchCV(SelfPacedLasso(cv=3), {"alpha": [0.005, 0.05]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.3
+
+
+FORK = """
+import os
+from sklearn.datasets import load_diabetes
+from agepath import age_path
+X, y = load_diabetes(return_X_y=True)
+before = age_path(X, y, ages=(1, 20), n_jobs=2).coef(2.0)
+child = os.fork()
+if child == 0:
+    after = age_path(X, y, ages=(1, 20), n_jobs=2).coef(2.0)
+    os._exit(0 if (after == before).all() else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_computes_as_well():
+    assert subprocess.run([sys.executable, "-c", FORK], timeout=60).returncode == 0
+
+
+# --- every kind of rows -------------------------------------------------------------------------------------------
+
+
+def test_no_copy_of_a_contiguous_array(diabetes):
+    X, y = (np.ascontiguousarray(a) for a in diabetes)
+    assert age_path(X, y, ages=(1, 20))._run.x_address == X.ctypes.data
+    assert AgePathRegressor(selection=5.0, ages=(1, 20)).fit(X, y).path_._run.x_address == X.ctypes.data
+    F = np.asfortranarray(X)
+    by_columns = age_path(F, y, ages=(1, 20))
+    assert by_columns._run.x_address == F.ctypes.data
+    assert (by_columns.coef(2.0) == age_path(X, y, ages=(1, 20)).coef(2.0)).all()
+
+
+def test_memory_layouts_and_types_agree(diabetes):
+    X, y = diabetes
+    expected = age_path(X, y, ages=(1, 20)).coef(2.0)
+    strided = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
+    assert not strided.flags.contiguous
+    assert (age_path(strided, y, ages=(1, 20)).coef(2.0) == expected).all()
+    single = age_path(X.astype(np.float32), y.astype(np.float32), ages=(1, 20)).coef(2.0)
+    np.testing.assert_allclose(single, expected, rtol=1e-3, atol=0.1)
+
+
+def test_sparse_is_dense(diabetes, cancer):
+    for (X, y), model in [(diabetes, "lasso"), (cancer, "logistic")]:
+        X = np.where(np.abs(X - X.mean(axis=0)) < 0.5 * X.std(axis=0), 0.0, X)
+        dense = age_path(X, y, model=model, ages=(1, 20))
+        for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
+            path = age_path(form(X), y, model=model, ages=(1, 20))
+            assert path.problem["x_mean"] is None
+            for age in (1.5, 6.0):
+                np.testing.assert_allclose(path.coef(age), dense.coef(age), rtol=1e-7, atol=1e-8)
+                np.testing.assert_allclose(path.decision_function(form(X), age), dense.decision_function(X, age), rtol=1e-7)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library, diabetes):
+    frames = pytest.importorskip(library)
+    X, y = diabetes
+    names = load_diabetes().feature_names
+    frame = frames.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+    model = AgePathRegressor(cv=3).fit(frame, frames.Series(values=y) if library == "polars" else frames.Series(y))
+    assert model.feature_names_in_.tolist() == names
+    assert model.path_.feature_names == names
+    plain = AgePathRegressor(cv=3).fit(X, y)
+    assert (model.coef_ == plain.coef_).all()
+    np.testing.assert_allclose(model.predict(frame), plain.predict(X), rtol=1e-12)
+
+
+def test_labels_keep_their_names_and_many_classes_have_a_path_each():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    model = AgePathClassifier(cv=3).fit(X, names[y])
+    assert model.classes_.tolist() == names.tolist()
+    assert model.score(X, names[y]) > 0.9
+    assert model.coef_.shape == (3, 4) and model.age_.shape == (3,) and len(model.path_) == 3
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    binary = AgePathClassifier(cv=3).fit(X[:100], names[y[:100]])
+    assert set(binary.predict(X[:100])) == {"setosa", "versicolor"}
+    assert set(binary.path_.predict(X[:100], binary.age_)) == {"setosa", "versicolor"}
+
+
+def test_integer_weights_are_repeated_rows(diabetes, cancer):
+    for (X, y), options in [(diabetes, {"ages": (0.5, 20)}), (cancer, {"model": "logistic", "ages": (0.5, 10)})]:
+        weights = np.random.default_rng(1).integers(0, 3, len(y))
+        weighted = age_path(X, y, sample_weight=weights, **options)
+        repeated = age_path(np.repeat(X, weights, axis=0), np.repeat(y, weights), **options)
+        for age in (0.7, 2.0, 8.0):
+            np.testing.assert_allclose(weighted.coef(age), repeated.coef(age), rtol=1e-7, atol=1e-8)
+
+
+# --- what it finds ------------------------------------------------------------------------------------------------
+
+
+def test_bad_rows_are_found_and_the_fit_is_better(diabetes):
+    from sklearn.linear_model import LassoCV
+
+    X, y, bad = corrupted(*diabetes, share=0.2)
+    model = AgePathRegressor().fit(X, y)
+    clean = np.setdiff1d(np.arange(len(y)), bad)
+    error = np.abs(model.predict(X[clean]) - y[clean]).mean()
+    assert error < 0.9 * np.abs(LassoCV().fit(X, y).predict(X[clean]) - y[clean]).mean()
+    top = np.asarray(model.suspects_["row"])[: len(bad)]
+    assert np.isin(top, bad).mean() > 0.9
+    assert model.sample_weight_[bad].mean() < 0.1 < 0.5 < model.sample_weight_[clean].mean()
+    assert model.sample_age_.shape == y.shape and model.sample_age_[bad].min() > np.median(model.sample_age_[clean])
+
+
+def test_splits_of_ones_own_choose_the_same_way(diabetes):
+    X, y, _ = corrupted(*diabetes)
+    given = AgePathRegressor(cv=KFold(4, shuffle=True, random_state=0)).fit(X, y)
+    listed = AgePathRegressor(cv=list(KFold(4, shuffle=True, random_state=0).split(X))).fit(X, y)
+    assert given.age_ == listed.age_
+    assert given.path_.selection["folds"] == 4
+    best = AgePathRegressor(cv=5, random_state=0).fit(X, y).path_.selection
+    simple = AgePathRegressor(cv=5, random_state=0, selection="1se").fit(X, y)
+    assert simple.age_ >= best["age"] and best["min"]["score"] == best["score"]
+    assert AgePathRegressor(selection=3.0).fit(X, y).age_ == 3.0
+
+
+def test_path_properties(diabetes):
+    X, y = diabetes
+    path = age_path(X, y, ages=(0.5, 20))
+    assert path.ages == (0.5, 20.0) and path.end == "complete" and path.direction == "down"
+    events = path.events
+    assert set(events["kind"]) <= {"turning", "jump"} and len(events["age"]) > 100
+    assert path.certificate["max_kkt"] < 1e-9
+    several = path.at([1.0, 2.0, 3.0])
+    assert several.coef.shape == (3, 10) and several.weights.shape == (3, len(y))
+    assert (several.coef[1] == path.coef(2.0)).all()
+    z = X @ path.coef(2.0) + path.intercept(2.0)
+    np.testing.assert_allclose(path.predict(X, 2.0), z, rtol=1e-10)
+    assert path.predict(X, [1.0, 2.0]).shape == (2, len(y))
+    assert "Age-path" in path._repr_html_() and "lasso" in repr(path)
+
+
+def test_plots_return_axes(diabetes):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.axes import Axes
+
+    X, y, _ = corrupted(*diabetes)
+    path = AgePathRegressor(cv=3).fit(X, y).path_
+    for plot in (path.plot, path.plot_events, path.plot_learning_curve):
+        axes = plot()
+        assert isinstance(axes, Axes) and axes.get_xscale() == "log"
+        assert plot(ax=axes) is axes
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------------
+
+
+def test_wrong_input_is_said_in_the_words_people_expect(diabetes):
+    X, y = diabetes
+    with pytest.raises(NotFittedError):
+        AgePathRegressor().predict(X)
+    cases = [
+        (AgePathRegressor(alpha=-1.0), "alpha"),
+        (AgePathRegressor(pacing="lazy"), "lazy.*linear"),
+        (AgePathRegressor(loss="odd"), "odd"),
+        (AgePathRegressor(penalty="l7"), "l7"),
+        (AgePathRegressor(ages=(3, 1)), "ages"),
+        (AgePathRegressor(ages=3), "ages"),
+        (AgePathRegressor(cv=1), "cv"),
+        (AgePathRegressor(scoring="accuracy"), "accuracy"),
+        (AgePathRegressor(selection="best"), "best"),
+        (AgePathRegressor(direction="left"), "left"),
+        (AgePathRegressor(selection=1e9), "outside"),
+        (AgePathRegressor(target_scale="odd"), "odd"),
+        (AgePathClassifier(C=-1.0), "c = -1"),
+    ]
+    for estimator, text in cases:
+        target = y if isinstance(estimator, AgePathRegressor) else (y > 150).astype(int)
+        with pytest.raises(ValueError, match=text):
+            estimator.fit(X, target)
+    with pytest.raises(ValueError, match="NaN"):
+        AgePathRegressor().fit(np.where(X > 0.1, np.nan, X), y)
+    with pytest.raises(ValueError, match="one class"):
+        AgePathClassifier().fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="features"):
+        AgePathRegressor(cv=3).fit(X, y).predict(X[:, :3])
+    with pytest.raises(ValueError, match="negative|0 or more"):
+        AgePathRegressor().fit(X, y, sample_weight=-np.ones(len(y)))
+    with pytest.raises(TypeError, match="alhpa"):
+        age_path(X, y, alhpa=1.0)
+    with pytest.raises(TypeError, match="alpha"):
+        age_path(X, y, alpha="a lot")
+    with pytest.raises(ValueError, match="outside"):
+        age_path(X, y, ages=(1, 20)).at(100.0)
+    with pytest.raises(ValueError, match="3 classes"):
+        age_path(*load_iris(return_X_y=True), loss="logistic")
+    with pytest.raises((ValueError, FileNotFoundError), match="no-such"):
+        Path.load("no-such-directory")
+
+
+def test_a_panic_is_an_exception():
+    with pytest.raises(RuntimeError, match="on purpose"):
+        _agepath.panic_for_tests()
+
+
+# --- being interrupted, being watched -----------------------------------------------------------------------------
+
+
+def large(n=20000, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    y[: n // 4] += 10 * rng.normal(size=n // 4)
+    return X, y
+
+
+def test_ctrl_c_returns_within_a_second():
+    X, y = large()
+    main = threading.main_thread().ident
+    sent = []
+
+    def interrupt():
+        time.sleep(0.5)
+        sent.append(time.perf_counter())
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        age_path(X, y, model="lasso", pacing="log", ages=(0.001, 100))
+    assert time.perf_counter() - sent[0] < 1.0
+
+
+def test_other_threads_run_meanwhile():
+    X, y = large(n=4000)
+    counted, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    threading.Thread(target=count).start()
+    begun = time.perf_counter()
+    age_path(X, y, pacing="log", ages=(0.5, 50))
+    seconds = time.perf_counter() - begun
+    stop.set()
+    assert counted[0] > 50 * seconds
+
+
+def test_progress_is_told_and_may_stop():
+    X, y = large(n=8000)
+    seen = []
+    age_path(X, y, pacing="log", ages=(0.2, 50), progress=lambda *figures: seen.append(figures))
+    assert seen and all(0.0 <= done <= 1.0 + 1e-9 for done, *_ in seen)
+
+    def stop(done, age, events, jumps):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        age_path(X, y, pacing="log", ages=(0.2, 50), progress=stop)
+
+
+def test_verbose_shows_a_bar(diabetes, capsys):
+    X, y = diabetes
+    age_path(X, y, ages=(1, 20), verbose=1)
+    assert "age-path" in capsys.readouterr().err
+
+
+# --- what it costs ------------------------------------------------------------------------------------------------
+
+
+def test_the_layer_costs_less_than_two_milliseconds(diabetes):
+    """The engine works on a thread of its own, so the time that Python's thread computes is the layer's alone.
+
+    Wall-clock time would count whatever else the machine is doing.
+    """
+    X, y = diabetes
+    seconds = []
+    for _ in range(10):
+        begun = time.thread_time()
+        AgePathRegressor(selection=2.0, ages=(0.5, 20)).fit(X, y)
+        seconds.append(time.thread_time() - begun)
+    assert min(seconds) < 2e-3, f"{min(seconds) * 1e3:.2f} ms"
