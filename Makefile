@@ -1,7 +1,7 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent browser bench demo
+.PHONY: test fmt clippy unit doc independent browser bench demo docs package
 
-test: fmt clippy unit doc independent browser
+test: fmt clippy unit doc independent docs browser
 
 fmt:
 	cargo fmt --all --check
@@ -18,16 +18,23 @@ doc:
 
 # The command checked by numpy, scipy and scikit-learn, which share no code with the library; the Python package, built
 # as a wheel, in the company it is used in.
-independent: .venv/ready
+independent: package
 	cargo build --release --locked
-	.venv/bin/pip install --quiet --no-deps .
 	.venv/bin/python -m pytest -q -n 2 tests/python/test_sklearn_checks.py
 	.venv/bin/python -m pytest -q tests/python --ignore tests/python/test_sklearn_checks.py
 	.venv/bin/python -m pytest -q --doctest-modules --pyargs agepath
 
-.venv/ready: tests/python/requirements.txt bench/requirements.txt
+# The Python package as users install it.
+package: .venv/ready
+	.venv/bin/pip install --quiet --no-deps .
+
+# The user guide, its five examples executed; a warning is an error.
+docs: package
+	.venv/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build
+
+.venv/ready: tests/python/requirements.txt bench/requirements.txt docs/requirements.txt
 	python3 -m venv .venv
-	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt
+	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt -r docs/requirements.txt
 	touch $@
 
 # The report in headless Chromium, opened from disk with the network off; screenshots go to target/screenshots.

@@ -7,6 +7,9 @@ import numpy as np
 #: More coefficients than this are drawn without a legend.
 LEGEND = 12
 
+#: Between the stored solutions the path bends: so many exact solutions are drawn besides them.
+BETWEEN = 120
+
 
 def _axes(ax):
     try:
@@ -26,10 +29,14 @@ def _finish(ax, path, ylabel):
 
 
 def coefficients(path, ax=None, **kwargs):
-    """Coefficients in the units of the data, at the stored solutions."""
+    """Coefficients in the units of the data, at the stored solutions and at ages between them."""
     ax, knots = _axes(ax), path.knots
-    names = path.feature_names if knots["coef"].shape[1] == len(path.feature_names) else None
-    lines = ax.plot(knots["age"], knots["coef"], **{"linewidth": 1.2, **kwargs})
+    names = path.feature_names if path.problem["kernel"] is None else None
+    between = path.at(np.geomspace(*path.ages, BETWEEN + 2)[1:-1])
+    age, coef = np.r_[knots["age"], between.age], np.vstack([knots["coef"], between.coef])
+    # Stable, so that both sides of a jump stay in the order the path met them.
+    order = np.argsort(age if path.direction == "up" else -age, kind="stable")
+    lines = ax.plot(age[order], coef[order], **{"linewidth": 1.2, **kwargs})
     for age in np.unique(_column(path, "age")[_column(path, "kind") == "jump"]):
         ax.axvline(age, color="grey", linestyle=":", linewidth=0.8, zorder=0)
     _finish(ax, path, "coefficient" if names else "dual coefficient")
