@@ -1,5 +1,5 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent browser bench demo docs package
+.PHONY: test fmt clippy unit doc independent browser screenshot bench demo docs package
 
 test: fmt clippy unit doc independent docs browser
 
@@ -40,7 +40,12 @@ docs: package
 # The report in headless Chromium, opened from disk with the network off; screenshots go to target/screenshots.
 browser: tests/browser/node_modules/.package-lock.json
 	cargo build --release --locked
-	node --test tests/browser/
+	node --test tests/browser/report.test.mjs
+
+# The picture in the README.
+screenshot: tests/browser/node_modules/.package-lock.json
+	cargo build --release --locked
+	node tests/browser/screenshot.mjs
 
 tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json tests/browser/install.sh
 	tests/browser/install.sh

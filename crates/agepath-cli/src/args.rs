@@ -7,6 +7,7 @@ use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
+use agepath::report::PlotFormat;
 use agepath::select::{METRICS, RULES, Rule};
 use anyhow::Result;
 use clap::Args;
@@ -90,6 +91,9 @@ pub struct PathArgs {
     metric: Option<String>,
     #[arg(long, value_name = "KIND:RATE", help = noise_help())]
     noise: Option<Noise>,
+    /// Also draw path, learning curve and critical points to this file; its ending says which format
+    #[arg(long, value_name = "FILE.svg|FILE.png", value_parser = plot_file)]
+    pub plot: Option<PathBuf>,
     /// Stop after this many critical points
     #[arg(long, value_name = "N")]
     max_events: Option<usize>,
@@ -239,6 +243,12 @@ fn parse_ages(text: &str) -> Result<(f64, f64), String> {
     let (low, high) = text.split_once(':').ok_or_else(wrong)?;
     let number = |s: &str| s.trim().parse::<f64>().map_err(|_| wrong());
     Ok((number(low)?, number(high)?))
+}
+
+/// A file name that the library can draw to.
+fn plot_file(text: &str) -> Result<PathBuf, agepath::Error> {
+    let path = PathBuf::from(text);
+    PlotFormat::of(&path).map(|_| path)
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::note(&format!("error: {error:#}"));
+            output::complain(&format!("{error:#}"));
             ExitCode::from(exit_code(&error))
         }
     }

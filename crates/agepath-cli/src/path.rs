@@ -1,13 +1,17 @@
 //! `agepath path`: data in, path and everything that follows from it out.
 
 use crate::args::{PathArgs, Talk};
-use crate::output::{emit, note};
+use crate::output::{emit, labelled, note, table, width};
 use crate::progress::Watcher;
 use agepath::decide::decide;
 use agepath::path::{Path, PathOptions, age_path};
 use agepath::prepare::{Prepared, default_ages, prepare};
 use agepath::report::{self, Report, Summary};
+use agepath::suspects::Suspect;
 use anyhow::{Context, Result};
+
+/// Suspects printed at the end; the others are in `suspects.csv`.
+const SHOWN: usize = 5;
 
 /// Runs the command.
 pub fn run(args: &PathArgs) -> Result<()> {
@@ -39,7 +43,13 @@ pub fn run(args: &PathArgs) -> Result<()> {
         command: Some(&command),
     };
     files.push(report::write_report(&args.output, &report)?);
-    say_summary(&summary, &path, args, &files)
+    if let Some(file) = &args.plot {
+        report::write_plot(file, &report)?;
+    }
+    if args.talk.verbose {
+        note(&format!("work: {:?}", path.work));
+    }
+    say_summary(&report, args, &files)
 }
 
 fn follow(prepared: &Prepared, options: &mut PathOptions, args: &PathArgs, watcher: &Watcher) -> Result<Path> {
@@ -59,18 +69,34 @@ fn say_notices(prepared: &Prepared, talk: Talk) {
     }
 }
 
-fn say_summary(summary: &Summary, path: &Path, args: &PathArgs, files: &[&str]) -> Result<()> {
-    if args.talk.verbose {
-        note(&format!("work: {:?}", path.work));
-    }
+fn say_summary(report: &Report, args: &PathArgs, files: &[&str]) -> Result<()> {
     if args.talk.json {
-        let text = serde_json::to_string(summary)?;
+        let text = serde_json::to_string(report.summary)?;
         emit(|out| writeln!(out, "{text}"))?;
     } else if !args.talk.quiet {
         let (dir, files) = (args.output.display(), files.join(", "));
-        emit(|out| writeln!(out, "{summary}files     {dir}: {files}"))?;
+        let lines = labelled(&report.summary.to_string(), width());
+        let suspects = report.choice.map(|c| suspects_table(&c.suspects)).unwrap_or_default();
+        let files = labelled(&format!("files     {dir}: {files}"), width());
+        emit(|out| write!(out, "{lines}{suspects}{files}"))?;
     }
     Ok(())
+}
+
+/// The first suspects with what made them suspicious.
+fn suspects_table(suspects: &[Suspect]) -> String {
+    let headers = ["row", "score", "entry age", "weight", "target", "prediction"];
+    let row = |s: &Suspect| {
+        let [score, entry, weight] = [s.score, s.entry_age, s.weight].map(report::short);
+        vec![s.row.to_string(), score, entry, weight, short_label(&s.target), short_label(&s.prediction)]
+    };
+    let rows: Vec<Vec<String>> = suspects.iter().take(SHOWN).map(row).collect();
+    table(&headers, &rows, width())
+}
+
+/// A number as it is read, a name as it is.
+fn short_label(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), report::short)
 }
 
 /// What was typed, so that a shell reads it the same way again.

@@ -39,8 +39,9 @@ impl Watcher {
     pub fn see(&self, progress: &Progress) -> ControlFlow<()> {
         if let Some(bar) = &self.bar {
             bar.set_position((progress.done * STEPS as f64) as u64);
+            let rate = progress.events as f64 / bar.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
             bar.set_message(format!(
-                "age {:.4}, {} critical points, {} jumps",
+                "age {:.4}, {} critical points ({rate:.0}/s), {} jumps",
                 progress.age, progress.events, progress.jumps
             ));
         }
@@ -56,6 +57,6 @@ impl Watcher {
 }
 
 fn bar() -> Result<ProgressBar> {
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg} [{elapsed}]")?;
+    let style = ProgressStyle::with_template("{bar:16} {percent:>3}% {elapsed} gone, {eta} to go: {wide_msg}")?;
     Ok(ProgressBar::new(STEPS).with_style(style))
 }

@@ -54,6 +54,7 @@ const CASES: &[Case] = &[
     case("same name twice", "a,a,y\n1,2,3\n4,5,6\n", &[], 1, &["line 1", "\"a\""]),
     case("unknown target", GOOD, &["--target", "z"], 1, &["data.csv", "\"z\"", "a, b, y"]),
     case("no validation file", GOOD, &["--validation", "held.csv"], 1, &["held.csv", "No such file"]),
+    case("plot of another kind", GOOD, &["--plot", "p.pdf"], 2, &["plot", "p.pdf", ".svg", ".png"]),
     case("ages reversed", GOOD, &["--ages", "5:1"], 2, &["ages", "5:1", "LO < HI"]),
     case("ages negative", GOOD, &["--ages", "-1:1"], 2, &["ages", "-1:1"]),
     case("ages zero", GOOD, &["--ages", "0:1"], 2, &["ages", "0:1"]),

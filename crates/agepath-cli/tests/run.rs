@@ -52,6 +52,19 @@ fn json_is_the_summary_and_nothing_else() {
 }
 
 #[test]
+fn what_is_not_a_terminal_gets_plain_aligned_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["path", "builtin:diabetes", "-o", "out", "--plot", "figure.svg"];
+    let ran = agepath(dir.path(), &arguments, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    let header = ran.stdout.lines().position(|l| l.ends_with("prediction")).unwrap();
+    let table: Vec<&str> = ran.stdout.lines().skip(header).take(6).collect();
+    assert!(table.iter().all(|line| line.len() == table[0].len()), "{}", ran.stdout);
+    assert!(fs::read_to_string(dir.path().join("figure.svg")).unwrap().starts_with("<svg"));
+}
+
+#[test]
 fn quiet_says_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["path", "builtin:diabetes", "-o", "out", "--quiet"];

@@ -74,6 +74,12 @@ pub enum Error {
         /// The largest computed age.
         high: f64,
     },
+    /// A picture could not be drawn.
+    #[error("cannot draw the plot: {message}")]
+    Plot {
+        /// What the drawing library says.
+        message: String,
+    },
     /// No solution could be found at an age.
     #[error("no solution found at age {age}: {reason}")]
     NoSolution {

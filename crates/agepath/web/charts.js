@@ -180,7 +180,7 @@ function ramp() {
 
 const weightsPanel = {
   id: "chart-weights", onAge: true,
-  alt: () => `Weight of each training row against age, most suspicious rows at the top: dark is trusted, light is left out.`,
+  alt: () => `Weight of each training row against age, most suspicious rows at the top: strong colour is trusted, faint is left out.`,
   /// The cells as an image: one column per pixel, one line per drawn row.
   image(width) {
     const canvas = element("canvas");
@@ -217,7 +217,7 @@ const weightsPanel = {
     });
   },
   move() {
-    byId("weightscaption").textContent = "weight from 0 (light: left out) to 1 (dark: trusted in full)";
+    byId("weightscaption").textContent = "weight from 0 (faint: left out) to 1 (strong: trusted in full)";
   },
 };
 
@@ -242,15 +242,17 @@ const residualsPanel = {
       group.data.push({ value: [x, residual(k, i), i], itemStyle: w === 0 ? undefined : { color: `rgb(${paint(w)})` } });
     }
     return groups.map(({ name, hollow, data }, g) => {
-      const symbol = hollow ? (g < 2 ? "emptyTriangle" : "emptyDiamond") : g < 2 ? "circle" : "rect";
-      const stroke = hollow ? color("c1") : color("soft");
-      return { id: `group ${g}`, name, type: "scatter", symbol, symbolSize: 7, data, itemStyle: { color: stroke, borderColor: stroke, borderWidth: hollow ? 1.2 : 0.6 } };
+      const symbol = hollow ? (g < 2 ? "triangle" : "diamond") : g < 2 ? "circle" : "rect";
+      const itemStyle = hollow
+        ? { color: color("card"), borderColor: color("c1"), borderWidth: 1.4 }
+        : { color: color("high"), borderColor: color("soft"), borderWidth: 0.6 };
+      return { id: `group ${g}`, name, type: "scatter", symbol, symbolSize: hollow ? 8 : 7, data, itemStyle };
     });
   },
   option() {
     const series = this.points(current);
     const fixed = (low, high) => { const pad = 0.03 * (high - low || 1); return { min: low - pad, max: high + pad }; };
-    const format = { axisLabel: { color: color("soft"), hideOverlap: true, formatter: (v) => show(v, 3) } };
+    const format = { axisLabel: { color: color("soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (v) => show(v, 3) } };
     const x = classes
       ? valueAxis("rank by suspicion", { nameGap: 24, min: 1, max: states.rank[drawn - 1] + 1 || 1, ...format })
       : valueAxis("prediction", { nameGap: 24, ...fixed(...states.extent), ...format });

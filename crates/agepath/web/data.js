@@ -15,7 +15,8 @@ const byId = (id) => document.getElementById(id);
 
 /// `digits` significant digits, without trailing zeros.
 function show(value, digits = 4) {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : value > 0 ? "∞" : String(value);
+  if (Number.isFinite(value)) return String(Number(value.toPrecision(digits)));
+  return Number.isNaN(value) ? "" : value > 0 ? "∞" : "−∞";
 }
 
 /// An element with text; text is never read as markup.

@@ -7,10 +7,10 @@ const last = ages.length - 1;
 function start() {
   document.title = report.title;
   byId("title").textContent = report.title;
+  theme();
   fillWords();
   fillTables();
   fillValues();
-  theme();
   for (const panel of panels) {
     const host = byId(panel.id);
     panel.chart = echarts.init(host, null, { renderer: "canvas" });
@@ -41,15 +41,18 @@ function fillWords() {
   byId("traceshint").textContent = `Every age is on the line; the ${Math.min(LINES, lines)} largest are highlighted. Click a line or a name to see it alone, click empty space to move the age. Ticks at the bottom are turning points, triangles are jumps.${hidden}`;
   byId("unitlabel").hidden = traces.units.every((u) => u === 1);
   if (learning) byId("learninghint").textContent = `${learning.metric}: ${learning.summary}, on ${learning.judge}; ${learning.higher_is_better ? "higher" : "lower"} is better.`;
-  else byId("learning").remove();
+  else {
+    byId("learning").remove();
+    byId("residuals").classList.add("wide");
+  }
   byId("zoneshint").textContent = `Counted over all training rows at ${count} stored ages.`;
   const total = states.counts.slice(0, states.zones.length).reduce((a, b) => a + b, 0);
   const some = drawn < total ? ` ${drawn} of ${total} rows are drawn, evenly by rank; counts and tables cover all.` : "";
   byId("weightshint").textContent = `One line per row, the most suspicious at the top.${some}`;
   byId("residualstitle").textContent = classes ? "Margins at the slider's age" : "Residuals at the slider's age";
   byId("residualshint").textContent = classes
-    ? `Target (±1) times decision value; below 0 the row is on the wrong side. Darker marks have more weight.${some}`
-    : `In units of “${report.target}”. Darker marks have more weight.${some}`;
+    ? `Target (±1) times decision value; below 0 the row is on the wrong side. The stronger the colour, the more weight.${some}`
+    : `In units of “${report.target}”. The stronger the colour, the more weight.${some}`;
   byId("criticalhint").textContent = "A turning point changes a set and bends the path; at a jump the solution itself moves.";
   byId("commandbox").hidden = report.command === null;
   byId("command").textContent = report.command ?? "";
@@ -71,16 +74,18 @@ function fillTables() {
   else {
     const [header, ...records] = parseCsv(report.suspects);
     const numeric = header.fields.map((_, c) => records.every((r) => r.fields[c] === "" || !Number.isNaN(Number(r.fields[c].replace(/^-?inf$/, "0")))));
-    const columns = header.fields.map((name, c) => ({ name: name.replaceAll("_", " "), numeric: numeric[c], format: numeric[c] ? (v) => show(v, 5) : null }));
+    const columns = header.fields
+      .map((name, at) => ({ name: name.replaceAll("_", " "), at, numeric: numeric[at], format: numeric[at] ? (v) => show(v, 5) : null }))
+      .filter(({ at }) => records.some((r) => r.fields[at] !== ""));
     byId("suspectshint").textContent = "All training rows, most suspicious first, at the chosen age. The export holds the rows found, in the order shown, with all digits.";
     dataTable(byId("suspectstable"), { caption: "Training rows by suspicion", columns, records, header: header.text, file: "suspects.csv" });
   }
-  const number = (name) => ({ name, numeric: true, format: (v) => show(v, 4) });
+  const number = (name, at) => ({ name, at, numeric: true, format: (v) => show(v, 4) });
   const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const records = jumps.map(({ age, size, drop, cause }) => ({ fields: [String(age), String(size), String(drop), cause], text: `${age},${size},${drop},${quote(cause)}\n` }));
   if (records.length) dataTable(byId("jumpstable"), {
     caption: "Jumps: size is the distance the solution moves, drop how much the objective falls",
-    columns: [number("age"), number("size"), number("drop"), { name: "cause", numeric: false }], records, header: "age,size,drop,cause\n", file: "jumps.csv",
+    columns: [...["age", "size", "drop"].map(number), { name: "cause", at: 3, numeric: false }], records, header: "age,size,drop,cause\n", file: "jumps.csv",
   });
   else byId("jumpstable").replaceChildren(element("p", "There are no jumps on this path.", { class: "hint" }));
 }
@@ -94,7 +99,7 @@ function fillValues() {
     const { color, dash } = look(j);
     swatch.style.borderTopColor = color;
     swatch.style.borderTopStyle = dash;
-    button.append(swatch, element("span", traces.names[j]));
+    button.append(swatch, element("span", traces.names[j], { class: "name", title: traces.names[j] }));
     button.addEventListener("click", () => isolate(j));
     const name = element("td");
     name.append(button);

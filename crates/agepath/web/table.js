@@ -1,7 +1,8 @@
 // A table that can be sorted, searched, paged and exported; only one page of it is ever in the document.
 const PAGE = 15;
 
-/// `columns`: [{ name, numeric, format }]; `records`: [{ text, fields }], `text` being what an export writes.
+/// `columns`: [{ name, at, numeric, format }], `at` being the place among the fields; `records`: [{ text, fields }], `text`
+/// being what an export writes.
 function dataTable(host, { caption, columns, records, header, file }) {
   let shown = records, sorted = null, page = 0;
   const search = element("input", undefined, { type: "search", placeholder: "search", "aria-label": `Search ${caption}` });
@@ -32,12 +33,15 @@ function dataTable(host, { caption, columns, records, header, file }) {
   host.replaceChildren(controls, scroll, pager);
 
   const last = () => Math.max(0, Math.ceil(shown.length / PAGE) - 1);
-  const key = (record, c) => (columns[c].numeric ? Number(record.fields[c].replace(/^inf$/, "Infinity")) : record.fields[c]);
+  function key(record, c) {
+    const text = record.fields[columns[c].at];
+    return columns[c].numeric ? (text === "" ? NaN : Number(text.replace(/inf$/, "Infinity"))) : text;
+  }
 
   function fill() {
     body.replaceChildren(...shown.slice(page * PAGE, (page + 1) * PAGE).map((record) => {
       const row = element("tr");
-      columns.forEach(({ numeric, format }, c) => row.append(element("td", format ? format(key(record, c)) : record.fields[c], numeric ? { class: "num" } : {})));
+      columns.forEach(({ numeric, format }, c) => row.append(element("td", format ? format(key(record, c)) : key(record, c), numeric ? { class: "num" } : {})));
       return row;
     }));
     buttons[0].disabled = buttons[1].disabled = page === 0;
@@ -60,7 +64,7 @@ function dataTable(host, { caption, columns, records, header, file }) {
     shown = words ? records.filter((r) => r.fields.some((f) => f.toLowerCase().includes(words))) : records;
     if (sorted) {
       const { column, sign } = sorted;
-      const compare = columns[column].numeric ? (a, b) => a - b : (a, b) => a.localeCompare(b);
+      const compare = columns[column].numeric ? (a, b) => (Number.isNaN(a) ? 1 : 0) - (Number.isNaN(b) ? 1 : 0) || a - b : (a, b) => a.localeCompare(b);
       const keyed = shown.map((record) => [key(record, column), record]);
       shown = keyed.sort((a, b) => sign * compare(a[0], b[0])).map(([, record]) => record);
     }

@@ -6,6 +6,7 @@
 mod model_file;
 mod page;
 mod path_file;
+mod plot;
 mod restore;
 mod summary;
 mod tables;
@@ -13,8 +14,9 @@ mod tables;
 pub use model_file::ModelFile;
 pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
+pub use plot::{PlotFormat, plot, write_plot};
 pub use restore::{Restored, restore};
-pub use summary::{Chosen, NoiseFound, Summary};
+pub use summary::{Chosen, NoiseFound, Summary, short};
 pub use tables::{suspects_csv, write_suspects, write_train};
 
 use crate::dataset::DataError;

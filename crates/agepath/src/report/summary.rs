@@ -225,7 +225,7 @@ impl Summary {
 }
 
 /// Four significant digits: enough to read, and plainly not the exact value.
-pub(super) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     crate::dataset::format_number(rounded)
 }

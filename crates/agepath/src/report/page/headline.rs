@@ -34,7 +34,11 @@ pub(super) fn cards(report: &Report) -> Vec<Card> {
             out.push(error_card(summary));
             let share = 100.0 * chosen.excluded as f64 / summary.rows.max(1) as f64;
             let of = format!("of {} training rows ({share:.0} %) lie in the zone of the largest losses", summary.rows);
-            out.push(card("Rows suspected", chosen.excluded.to_string(), of));
+            let about = chosen.noise_fraction.map(|f| {
+                let [share, error] = [f.estimate, f.standard_error].map(|v| 100.0 * v);
+                format!("; about {share:.1} ± {error:.1} % of the rows look wrong")
+            });
+            out.push(card("Rows suspected", chosen.excluded.to_string(), of + &about.unwrap_or_default()));
         }
         None => out.push(card("Chosen age", "none", "no validation rows, or no age that they could judge")),
     }
@@ -51,16 +55,16 @@ pub(super) fn cards(report: &Report) -> Vec<Card> {
 
 fn error_card(summary: &Summary) -> Card {
     let Some(chosen) = &summary.chosen else { return card("Error", "", "") };
-    let value = format!("{} {} ± {}", chosen.metric, short(chosen.score), short(chosen.standard_error));
+    let error = format!("± {} {} on {}", short(chosen.standard_error), chosen.metric, judge(summary));
     let detail = match chosen.ordinary_score {
         Some(before) => {
             let change = 100.0 * (chosen.score - before) / before.abs();
             let change = if change.is_finite() { format!(" ({change:+.1} %)") } else { String::new() };
-            format!("against {} for the ordinary fit{change}", short(before))
+            format!("{error}; {} for the ordinary fit{change}", short(before))
         }
-        None => format!("on {}", judge(summary)),
+        None => error,
     };
-    card("Score", value, detail)
+    card("Score at the chosen age", short(chosen.score), detail)
 }
 
 /// The rows that chose the age, in words.
@@ -110,7 +114,7 @@ pub(super) fn facts(report: &Report, frames: usize, deviation: f64) -> Vec<Facts
     let direction = json(serde_json::to_string(&path.direction)).trim_matches('"').to_owned();
     let computation = vec![
         ("agepath", env!("CARGO_PKG_VERSION").to_owned()),
-        ("ages", format!("{} to {}", format_number(path.ages.0), format_number(path.ages.1))),
+        ("ages", format!("{} to {}", short(path.ages.0), short(path.ages.1))),
         ("direction", direction),
         ("end of the path", summary.end.clone()),
         ("critical points", format!("{}, {} of them jumps", summary.events, summary.jumps)),

@@ -16,6 +16,7 @@ use crate::path::Path;
 use crate::prepare::Prepared;
 use crate::select::{Metric, Rule};
 use crate::suspects;
+pub(in crate::report) use critical::{Histogram, KINDS};
 use encode::Packed;
 use frames::Frames;
 use serde::Serialize;
@@ -70,9 +71,9 @@ struct Learning {
 
 /// A marked age.
 #[derive(Debug, Serialize)]
-struct Mark {
-    age: f64,
-    label: &'static str,
+pub(in crate::report) struct Mark {
+    pub age: f64,
+    pub label: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,7 +121,7 @@ impl Report<'_> {
     }
 
     /// The stored solutions of this run; `order` as of [`Report::order`].
-    fn frames(&self, order: &[usize]) -> Result<Frames> {
+    pub(in crate::report) fn frames(&self, order: &[usize]) -> Result<Frames> {
         let wanted: Vec<f64> = self.marks().iter().map(|m| m.age).collect();
         Frames::choose(&self.prepared.problem, self.path, &wanted, &traced(order))
     }
@@ -153,7 +154,7 @@ impl Report<'_> {
     }
 
     /// The chosen age, and what the other rule would have chosen.
-    fn marks(&self) -> Vec<Mark> {
+    pub(in crate::report) fn marks(&self) -> Vec<Mark> {
         let Some(choice) = self.choice else { return Vec::new() };
         let selection = &choice.selection;
         let (other, label) = match selection.rule {
@@ -165,7 +166,7 @@ impl Report<'_> {
     }
 
     /// Indices of the training rows, most suspicious first; without a chosen age, the last to be trusted first.
-    fn order(&self) -> Vec<usize> {
+    pub(in crate::report) fn order(&self) -> Vec<usize> {
         let problem = &self.prepared.problem;
         let rows = self.prepared.train.rows();
         match self.choice {
@@ -182,21 +183,22 @@ impl Report<'_> {
         }
     }
 
+    /// What the lines of the first panel are, their names, and one of their units in the user's units.
+    pub(in crate::report) fn lines(&self, order: &[usize]) -> (&'static str, Vec<String>, Vec<f64>) {
+        let train = &self.prepared.train;
+        if self.prepared.problem.kernel().is_some() {
+            let rows = traced(order);
+            let names = rows.iter().map(|&i| format!("row {}", train.rows()[i])).collect();
+            return ("Decision values", names, vec![self.prepared.scaling.y_scale; rows.len()]);
+        }
+        let (units, _) = self.prepared.scaling.undo(&vec![1.0; train.features().len()], 0.0);
+        ("Coefficients", train.features().to_vec(), units)
+    }
+
     /// The lines of the first panel that are ever other than 0.
     fn traces(&self, frames: &Frames, order: &[usize]) -> Traces {
-        let (prepared, list) = (self.prepared, &frames.list);
-        let features = prepared.train.features();
-        let (title, names, units) = match prepared.problem.kernel() {
-            Some(_) => {
-                let rows = traced(order);
-                let name = |&i: &usize| format!("row {}", prepared.train.rows()[i]);
-                ("Decision values", rows.iter().map(name).collect(), vec![prepared.scaling.y_scale; rows.len()])
-            }
-            None => {
-                let (units, _) = prepared.scaling.undo(&vec![1.0; features.len()], 0.0);
-                ("Coefficients", features.to_vec(), units)
-            }
-        };
+        let list = &frames.list;
+        let (title, names, units) = self.lines(order);
         let used: Vec<usize> = (0..names.len()).filter(|&j| list.iter().any(|f| f.trace[j] != 0.0)).collect();
         Traces {
             title,
@@ -241,4 +243,109 @@ fn fill(template: &str, parts: &[(&str, String)]) -> String {
         }
     }
     out + rest
+}
+
+#[cfg(test)]
+pub(in crate::report) mod tests {
+    use super::*;
+    use crate::dataset::{ReadOptions, Table, builtin};
+    use crate::decide::{DecideOptions, decide};
+    use crate::path::{PathOptions, age_path};
+    use crate::prepare::{PrepareOptions, prepare};
+    use std::ops::ControlFlow;
+
+    /// A whole run.
+    pub struct Run {
+        pub prepared: Prepared,
+        pub path: Path,
+        choice: Option<Choice>,
+        summary: Summary,
+    }
+
+    impl Run {
+        pub fn new(table: Table) -> Run {
+            let prepared = prepare(&table, &PrepareOptions::default()).unwrap();
+            let options = PathOptions { ages: (0.5, 10.0), certify: 10, ..PathOptions::default() };
+            let go_on = |_: &_| ControlFlow::Continue(());
+            let path = age_path(&prepared.problem, &options, &mut |p| go_on(p)).unwrap();
+            let choice = decide(&prepared, &path, &options, &DecideOptions::default(), &go_on).unwrap();
+            let summary = Summary::new(&prepared, &path, choice.as_ref());
+            Run { prepared, path, choice, summary }
+        }
+
+        pub fn report(&self) -> Report<'_> {
+            let (prepared, path, summary) = (&self.prepared, &self.path, &self.summary);
+            Report { prepared, path, choice: self.choice.as_ref(), summary, command: Some("agepath path '<x>'") }
+        }
+    }
+
+    /// Real numbers under names that would end a script, an attribute or a template.
+    pub fn hostile() -> Table {
+        let mut table = builtin("diabetes", &ReadOptions::default()).unwrap();
+        for (name, bad) in table.features.iter_mut().zip(["<script>", "</script>", "{{script}}", "'\"&", "\u{2028}"]) {
+            *name = bad.into();
+        }
+        table.file = "<!--".into();
+        table
+    }
+
+    fn data(page: &str) -> serde_json::Value {
+        let start = page.find("id=\"data\">").unwrap() + 10;
+        let end = start + page[start..].find("</script>").unwrap();
+        serde_json::from_str(&page[start..end]).unwrap()
+    }
+
+    #[test]
+    fn hostile_names_change_nothing_but_the_names() {
+        let run = Run::new(hostile());
+        let page = run.report().html().unwrap();
+        let tame = Run::new(builtin("diabetes", &ReadOptions::default()).unwrap()).report().html().unwrap();
+        for tag in ["<script", "</script", "<!--"] {
+            assert_eq!(page.matches(tag).count(), tame.matches(tag).count(), "{tag}");
+        }
+        let names: Vec<String> = serde_json::from_value(data(&page)["traces"]["names"].clone()).unwrap();
+        assert!(["<script>", "</script>", "{{script}}", "\u{2028}"].iter().all(|n| names.iter().any(|m| m == n)));
+        assert_eq!(data(&page)["command"], "agepath path '<x>'");
+    }
+
+    #[test]
+    fn nothing_in_the_page_points_elsewhere() {
+        let run = Run::new(builtin("diabetes", &ReadOptions::default()).unwrap());
+        let page = run.report().html().unwrap();
+        let own = page.replace(ECHARTS, "");
+        assert!(!own.contains("http:") && !own.contains("https:") && !own.contains("src="));
+        assert!(!own.contains("{{"), "every placeholder is filled");
+        assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    }
+
+    #[test]
+    fn suspects_in_the_page_are_the_file() {
+        let run = Run::new(builtin("diabetes", &ReadOptions::default()).unwrap());
+        let page = run.report().html().unwrap();
+        assert_eq!(data(&page)["suspects"], suspects_csv(&run.choice.as_ref().unwrap().suspects));
+    }
+
+    #[test]
+    fn stored_solutions_are_exact_and_lines_between_them_look_exact() {
+        let run = Run::new(builtin("diabetes", &ReadOptions::default()).unwrap());
+        let (problem, report) = (&run.prepared.problem, run.report());
+        let frames = report.frames(&report.order()).unwrap();
+        let list = &frames.list;
+        assert!(list.is_sorted_by(|a, b| a.age <= b.age));
+        assert_eq!((list[0].age, list[list.len() - 1].age), run.path.ages);
+        assert!(report.marks().iter().all(|m| list.iter().any(|f| f.age == m.age)));
+        let range = list.iter().flat_map(|f| &f.trace).fold(0.0, |m: f64, v| m.max(v.abs()));
+        for pair in list.windows(2) {
+            assert!(problem.kkt(&pair[0].theta, 1.0 / pair[0].age) < 1e-9, "age {}", pair[0].age);
+            if pair[0].age < pair[1].age {
+                // A third of the way, where no refinement has looked.
+                let age = pair[0].age.powf(2.0 / 3.0) * pair[1].age.powf(1.0 / 3.0);
+                let exact = run.path.at(problem, age).unwrap();
+                for (j, w) in exact.coef.iter().enumerate() {
+                    let line = (2.0 * pair[0].trace[j] + pair[1].trace[j]) / 3.0;
+                    assert!((w - line).abs() < 0.02 * range, "coefficient {j} at age {age}: {w} {line}");
+                }
+            }
+        }
+    }
 }
