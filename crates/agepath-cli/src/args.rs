@@ -1,6 +1,7 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
-use agepath::dataset::{self, Folds, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use crate::source;
+use agepath::dataset::{self, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
@@ -16,13 +17,11 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as NameError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a data set that comes with the program is called: this and its name.
-const BUILTIN_PREFIX: &str = "builtin:";
-
 /// Options of `agepath path`.
 #[derive(Args)]
 pub struct PathArgs {
-    /// CSV or TSV file, also gzipped; `-` is standard input, `builtin:NAME` a data set that comes with the program
+    /// CSV, TSV, LIBSVM, ARFF (all also gzipped), Parquet or NPZ file; `-` is standard input, `builtin:NAME` a data set that
+    /// comes with the program
     pub data: PathBuf,
     /// Directory to write to
     #[arg(short, long, value_name = "DIR")]
@@ -30,6 +29,12 @@ pub struct PathArgs {
     /// Target column [default: the last one]
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
+    /// Fill in missing values [default: they are refused]
+    #[arg(long, value_parser = imputations())]
+    impute: Option<String>,
+    /// Refuse columns of categories [default: each category becomes a column of 0 and 1]
+    #[arg(long)]
+    strict: bool,
     /// Model [default: by the target: numbers lasso, two classes logistic]
     #[arg(long, value_parser = models())]
     model: Option<String>,
@@ -122,21 +127,23 @@ pub struct Talk {
 }
 
 impl PathArgs {
-    /// How the data is read.
+    /// The data.
     pub fn table(&self) -> Result<dataset::Table> {
-        self.read(&self.data)
+        source::read(&self.data, &self.read_options(None)?)
     }
 
-    fn read(&self, source: &Path) -> Result<dataset::Table> {
-        let options = ReadOptions { target: self.target.clone(), ..ReadOptions::default() };
-        let builtin = source.to_str().and_then(|s| s.strip_prefix(BUILTIN_PREFIX));
-        Ok(match builtin {
-            Some(name) => dataset::builtin(name, &options)?,
-            None => dataset::read(source, &options)?,
+    /// How the data is read; another file follows the encoding of the first.
+    fn read_options(&self, encoding: Option<&Encoding>) -> Result<ReadOptions> {
+        Ok(ReadOptions {
+            target: self.target.clone(),
+            impute: self.impute.as_deref().map(Impute::by_name).transpose()?.unwrap_or_default(),
+            strict: self.strict,
+            encoding: encoding.cloned(),
+            ..ReadOptions::default()
         })
     }
 
-    /// What is made of the data.
+    /// What is made of the data, but for the rows that validate.
     pub fn prepare(&self) -> Result<PrepareOptions> {
         let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
         let options = PrepareOptions {
@@ -146,7 +153,7 @@ impl PathArgs {
             intercept: !self.no_intercept,
             standardize: !self.no_standardize,
             target_scale: TargetScale::by_name(&self.target_scale)?,
-            validation: self.validation()?,
+            validation: Validation::None,
             noise: self.noise,
             seed: self.seed,
         };
@@ -158,7 +165,8 @@ impl PathArgs {
         LossParameters { c: self.c, epsilon: self.epsilon, quantile: self.quantile }
     }
 
-    fn validation(&self) -> Result<Validation> {
+    /// Rows that validate; a file is read like `table`, the data itself.
+    pub fn validation(&self, table: &dataset::Table) -> Result<Validation> {
         let Some(text) = &self.validation else {
             let default = PrepareOptions::default().validation;
             return Ok(if self.cv.is_some() { Validation::None } else { default });
@@ -166,7 +174,10 @@ impl PathArgs {
         Ok(match text.parse::<f64>() {
             Ok(0.0) => Validation::None,
             Ok(fraction) => Validation::Fraction(fraction),
-            Err(_) => Validation::Rows(self.read(Path::new(text))?),
+            Err(_) => {
+                let options = self.read_options(Some(&table.encoding))?;
+                Validation::Rows(source::read(Path::new(text), &options)?)
+            }
         })
     }
 
@@ -221,6 +232,10 @@ fn validation_help() -> String {
         "Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none \
          [default: {VALIDATION_FRACTION}, or none with --cv]"
     )
+}
+
+fn imputations() -> PossibleValuesParser {
+    choices(dataset::IMPUTATIONS.iter().map(|(name, _, summary)| (*name, *summary)))
 }
 
 fn metrics() -> PossibleValuesParser {

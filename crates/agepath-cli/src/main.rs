@@ -5,7 +5,9 @@ mod at;
 mod demo;
 mod output;
 mod path;
+mod predict;
 mod progress;
+mod source;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ enum Command {
     Path(Box<args::PathArgs>),
     /// Print the exact solution at any age of a computed path, as JSON lines
     At(at::AtArgs),
+    /// Predict other rows with the chosen model of a computed path, as CSV
+    Predict(predict::PredictArgs),
     /// Do the whole job on embedded data with corrupted rows; writes ./agepath-demo/
     Demo(demo::DemoArgs),
 }
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Path(args) => path::run(&args),
         Command::At(args) => at::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     match done {

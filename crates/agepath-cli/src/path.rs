@@ -5,7 +5,7 @@ use crate::output::{emit, labelled, note, table, width};
 use crate::progress::Watcher;
 use agepath::decide::decide;
 use agepath::path::{Path, PathOptions, age_path};
-use agepath::prepare::{Prepared, default_ages, prepare};
+use agepath::prepare::{PrepareOptions, Prepared, default_ages, prepare};
 use agepath::report::{self, Report, Summary};
 use agepath::suspects::Suspect;
 use anyhow::{Context, Result};
@@ -20,7 +20,8 @@ pub fn run(args: &PathArgs) -> Result<()> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().context("cannot start the threads")?;
     }
-    let prepared = prepare(&args.table()?, &prepare_options)?;
+    let table = args.table()?;
+    let prepared = prepare(&table, &PrepareOptions { validation: args.validation(&table)?, ..prepare_options })?;
     decide_options.validate(&prepared)?;
     report::create_dir(&args.output)?;
     say_notices(&prepared, args.talk);

@@ -189,6 +189,64 @@ fn folds_choose_the_age_and_all_rows_train() {
 }
 
 #[test]
+fn predictions_are_those_of_model_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |i: i32| {
+        let colour = ["red", "green", "blue"][(i % 3) as usize];
+        let y = 3 * (i % 7) - i % 5 + if colour == "red" { 10 } else { 0 } + i % 2;
+        (format!("{colour},{},{}", i % 7, if i % 11 == 0 { "?".to_owned() } else { (i % 5).to_string() }), y)
+    };
+    let train: String = (0..90).map(|i| format!("{},{}\n", row(i).0, row(i).1)).collect();
+    fs::write(dir.path().join("train.csv"), "colour,a,b,y\n".to_owned() + &train).unwrap();
+    let ran = agepath(dir.path(), &["path", "train.csv", "-o", "out", "--cv", "3", "--impute", "median"], b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("colour") && ran.stderr.contains("filled in"), "{}", ran.stderr);
+    let model = json(&dir.path().join("out/model.json"));
+    assert_eq!(model["features"], serde_json::json!(["colour=blue", "colour=green", "colour=red", "a", "b"]));
+
+    // Columns in another order, no target, one row.
+    let ran = agepath(dir.path(), &["predict", "out", "-"], b"b,a,colour\n4,2,red\n");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let coef = |j: usize| model["coef"][j].as_f64().unwrap();
+    let direct = model["intercept"].as_f64().unwrap() + coef(2) + 2.0 * coef(3) + 4.0 * coef(4);
+    let printed: f64 = ran.stdout.lines().nth(1).unwrap().strip_prefix("0,").unwrap().parse().unwrap();
+    assert!((printed - direct).abs() < 1e-9 * direct.abs(), "{printed} {direct}");
+    // Another age gives other predictions; outside of the path there are none.
+    let other = agepath(dir.path(), &["predict", "out", "-", "--age", "0.5"], b"b,a,colour\n4,2,red\n");
+    assert_ne!(other.stdout, ran.stdout);
+    let outside = agepath(dir.path(), &["predict", "out", "-", "--age", "1e9"], b"b,a,colour\n4,2,red\n");
+    assert_eq!((outside.code, outside.stdout.as_str()), (1, ""));
+    let unknown = agepath(dir.path(), &["predict", "out", "-"], b"b,a,colour\n4,2,pink\n");
+    assert!(unknown.code == 1 && unknown.stderr.contains("line 2") && unknown.stderr.contains("pink"), "{unknown:?}");
+    let absent = agepath(dir.path(), &["predict", "out", "-"], b"b,colour\n4,red\n");
+    assert!(absent.code == 1 && absent.stderr.contains("\"a\""), "{absent:?}");
+}
+
+#[test]
+fn classes_are_predicted_by_name_with_probabilities() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: String =
+        (0..80).map(|i| format!("{},{},{}\n", i % 20, i % 7, if i % 20 + i % 3 > 10 { "yes" } else { "no" })).collect();
+    let text = "x,z,bought\n".to_owned() + &rows;
+    assert_eq!(agepath(dir.path(), &["path", "-", "-o", "out", "-q"], text.as_bytes()).code, 0);
+    let ran = agepath(dir.path(), &["predict", "out", "-", "-o", "p.csv"], text.as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    let printed = fs::read_to_string(dir.path().join("p.csv")).unwrap();
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some("row,prediction,probability_no,probability_yes,decision"));
+    let mut right = 0;
+    for (line, truth) in lines.zip(rows.lines()) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |k: usize| fields[k].parse::<f64>().unwrap();
+        assert!((number(2) + number(3) - 1.0).abs() < 1e-12);
+        assert!((number(3) - 1.0 / (1.0 + (-number(4)).exp())).abs() < 1e-12);
+        assert_eq!(fields[1] == "yes", number(4) > 0.0);
+        right += usize::from(truth.ends_with(fields[1]));
+    }
+    assert!(right > 70, "{right}");
+}
+
+#[test]
 fn a_budget_gives_the_path_so_far() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["path", "builtin:diabetes", "-o", "out", "--max-events", "5", "--json"];

@@ -3,7 +3,8 @@
 //! Noise hits training rows only and comes before the scaling, so the scaling sees what the solver sees.
 
 use crate::dataset::{
-    DataError, Dataset, Injected, MIN_ROWS, Noise, Notice, Scaling, Table, TargetScale, split, weighted_quantile,
+    DataError, Dataset, Encoding, Injected, MIN_ROWS, Noise, Notice, Scaling, Table, TargetScale, split,
+    weighted_quantile,
 };
 use crate::error::{Error, Result};
 use crate::loss;
@@ -113,6 +114,8 @@ pub struct Prepared {
     pub noise: Option<Injected>,
     /// What the user should know.
     pub notices: Vec<Notice>,
+    /// How the columns of the file became features.
+    pub encoding: Encoding,
 }
 
 /// Makes a problem of a table.
@@ -123,7 +126,8 @@ pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
         None => Model::default_for(table.guess()),
     };
     let data = table.dataset(loss::by_name(model.loss, &options.strength.loss)?.target())?;
-    prepare_rows(data, model, options, table.notices.clone())
+    let prepared = prepare_rows(data, model, options, table.notices.clone())?;
+    Ok(Prepared { encoding: table.encoding.clone(), ..prepared })
 }
 
 /// Makes a problem of rows whose target is of the model's kind; `notices` are passed on.
@@ -138,7 +142,7 @@ pub fn prepare_rows(
     let (train, validation) = divide(data, options)?;
     let (train, noise) = match options.noise {
         Some(noise) => {
-            let (train, injected) = noise.inject(&train, options.seed)?;
+            let (train, injected) = noise.inject(&train, options.seed, || boundary(&train, &spec, options))?;
             (train, Some(injected))
         }
         None => (train, None),
@@ -147,7 +151,15 @@ pub fn prepare_rows(
     let (scaling, more) = Scaling::fit(&train, options.standardize, options.target_scale);
     let problem = build(&train, &scaling, options.intercept, &spec)?;
     notices.extend(more);
-    Ok(Prepared { problem, model, spec, train, validation, scaling, noise, notices })
+    let encoding = Encoding::numbers(train.features());
+    Ok(Prepared { problem, model, spec, train, validation, scaling, noise, notices, encoding })
+}
+
+/// The decision values of the ordinary fit to clean rows.
+fn boundary(data: &Dataset, spec: &Spec, options: &PrepareOptions) -> Result<Vec<f64>> {
+    let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale);
+    let problem = build(data, &scaling, options.intercept, spec)?;
+    Ok(problem.predict(&solver::fit(&problem, None)?.theta))
 }
 
 fn divide(data: Dataset, options: &PrepareOptions) -> Result<(Dataset, Option<Dataset>)> {

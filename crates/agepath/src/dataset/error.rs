@@ -84,7 +84,7 @@ pub enum DataError {
     },
     /// A value is missing.
     #[error(
-        "{file}, line {line}, column \"{column}\": missing value \"{value}\"; fill it in, or remove the row or the column"
+        "{file}, line {line}, column \"{column}\": missing value \"{value}\"; fill it in (--impute median does), or remove the row or the column"
     )]
     Missing {
         /// The file.
@@ -109,6 +109,66 @@ pub enum DataError {
         column: String,
         /// What stands there.
         value: String,
+    },
+    /// A column has too many categories.
+    #[error(
+        "{file}, column \"{column}\": {count} different words such as \"{value}\"; that looks like names or free text: remove the column"
+    )]
+    TooManyLevels {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// How many there are.
+        count: usize,
+        /// One of them.
+        value: String,
+    },
+    /// A category that the training rows do not have.
+    #[error(
+        "{file}, line {line}, column \"{column}\": the category \"{value}\" is unknown; the training rows have {levels}"
+    )]
+    UnknownLevel {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+        /// The first few that are known.
+        levels: String,
+    },
+    /// A line of a LIBSVM or ARFF file that cannot be understood.
+    #[error(
+        "{file}, line {line}: \"{value}\" is not understood; LIBSVM lines are \"label index:value …\" with increasing indices from 1, ARFF files have @attribute lines, @data and rows"
+    )]
+    NotEntry {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What stands there.
+        value: String,
+    },
+    /// An NPZ or Parquet file that cannot be used.
+    #[error("{file}: {message}")]
+    NotArchive {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Sparse rows that do not fit in memory when written out.
+    #[error("{file}: {rows} rows of {columns} columns do not fit in memory; select columns first")]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
     },
     /// A value is infinite.
     #[error("{file}, line {line}, column \"{column}\": {value} is not a finite number; correct it or remove the row")]
@@ -200,6 +260,20 @@ pub enum Notice {
         /// What the target is divided by instead.
         scale: f64,
     },
+    /// Columns of words became one column per category.
+    Categories {
+        /// The file.
+        file: String,
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// Missing values were filled in.
+    Imputed {
+        /// The file.
+        file: String,
+        /// The columns' names.
+        columns: Vec<String>,
+    },
     /// Columns without any information.
     ConstantColumns {
         /// Their names.
@@ -219,6 +293,12 @@ impl std::fmt::Display for Notice {
                 "at least half of the values of \"{column}\" are equal (median absolute deviation 0): \
                  the target is scaled by mean and standard deviation ({scale}) instead"
             ),
+            Notice::Categories { file, columns } => {
+                write!(f, "{file}: each category of {} became a column of 0 and 1", columns.join(", "))
+            }
+            Notice::Imputed { file, columns } => {
+                write!(f, "{file}: missing values were filled in, in {}", columns.join(", "))
+            }
             Notice::ConstantColumns { columns } => {
                 write!(f, "constant columns carry no information: {}", columns.join(", "))
             }

@@ -3,16 +3,23 @@
 //! [`read()`] or [`builtin()`] gives a [`Table`] (numbers, and the target still as text); a [`Table`] becomes a [`Dataset`]
 //! once it is known whether the target is a number or a class.
 
+mod arff;
 mod builtin;
+mod encode;
 mod error;
+mod libsvm;
 mod matrix;
 mod noise;
+mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod read;
 mod scale;
 mod split;
 mod table;
 
 pub use builtin::{BUILTIN, builtin};
+pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute};
 pub use error::{DataError, Notice};
 pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};

@@ -14,6 +14,9 @@ use std::str::FromStr;
 /// Mean and standard deviation of what is added to a corrupted row, in the units of its columns.
 const OUTLIER: (f64, f64) = (0.2, 3.0);
 
+/// The share of the rows, nearest the boundary, among which [`NoiseKind::Margin`] chooses; more if the rate is higher.
+const NEAREST: f64 = 0.3;
+
 /// The random stream of the noise; the split uses stream 0 of the same seed.
 const STREAM: u64 = 1;
 
@@ -27,6 +30,8 @@ pub enum NoiseKind {
     Target,
     /// Its class is changed to the other one.
     Flip,
+    /// The same, only among the rows nearest the boundary between the classes.
+    Margin,
 }
 
 /// Every kind of noise: the name users type, and one line about it.
@@ -38,6 +43,7 @@ pub const NOISES: &[(&str, NoiseKind, &str)] = &[
     ),
     ("target", NoiseKind::Target, "normal(0.2, 3) is added to a numeric target, in robust units"),
     ("flip", NoiseKind::Flip, "the class is changed to the other one"),
+    ("margin", NoiseKind::Margin, "the same, among the 30 % of rows nearest the ordinary fit's boundary"),
 ];
 
 /// A kind of noise and the share of rows it hits.
@@ -89,13 +95,19 @@ impl FromStr for Noise {
 }
 
 impl Noise {
-    /// The corrupted rows in place of `data`, and which they are.
-    pub fn inject(&self, data: &Dataset, seed: u64) -> Result<(Dataset, Injected)> {
+    /// The corrupted rows in place of `data`, and which they are. `boundary` gives the decision value of every row, which
+    /// is asked for only where it matters.
+    pub fn inject(
+        &self,
+        data: &Dataset,
+        seed: u64,
+        boundary: impl FnOnce() -> Result<Vec<f64>>,
+    ) -> Result<(Dataset, Injected)> {
         let kind = data.kind();
         let fits = match self.kind {
             NoiseKind::Outliers => true,
             NoiseKind::Target => kind == TargetKind::Real,
-            NoiseKind::Flip => kind == TargetKind::Sign,
+            NoiseKind::Flip | NoiseKind::Margin => kind == TargetKind::Sign,
         };
         if !fits {
             return Err(Error::Option {
@@ -103,14 +115,20 @@ impl Noise {
                 value: self.kind.name().into(),
                 expected: match kind {
                     TargetKind::Real => "outliers or target when the target is a number".into(),
-                    TargetKind::Sign => "outliers or flip when the target is a class".into(),
+                    TargetKind::Sign => "outliers, flip or margin when the target is a class".into(),
                 },
             });
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(STREAM);
         let count = (self.rate * data.len() as f64).round() as usize;
-        let mut hit = sample(&mut rng, data.len(), count).into_vec();
+        let mut hit = match self.kind {
+            NoiseKind::Margin => {
+                let near = nearest(&boundary()?, count);
+                sample(&mut rng, near.len(), count).iter().map(|k| near[k]).collect()
+            }
+            _ => sample(&mut rng, data.len(), count).into_vec(),
+        };
         hit.sort_unstable();
         let mut out = data.clone();
         self.corrupt(data, &hit, &mut rng, &mut out);
@@ -119,7 +137,7 @@ impl Noise {
     }
 
     fn corrupt(&self, data: &Dataset, hit: &[usize], rng: &mut ChaCha8Rng, out: &mut Dataset) {
-        if self.kind == NoiseKind::Flip {
+        if matches!(self.kind, NoiseKind::Flip | NoiseKind::Margin) {
             hit.iter().for_each(|&i| out.y[i] = -out.y[i]);
             return;
         }
@@ -142,6 +160,14 @@ impl Noise {
     }
 }
 
+/// The rows nearest the boundary: [`NEAREST`] of them, and at least `count`.
+fn nearest(decision: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..decision.len()).collect();
+    order.sort_by(|&a, &b| decision[a].abs().total_cmp(&decision[b].abs()));
+    order.truncate(count.max((NEAREST * decision.len() as f64).round() as usize));
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{ReadOptions, builtin};
@@ -152,27 +178,48 @@ mod tests {
         table.dataset(table.guess()).unwrap()
     }
 
+    fn first_feature(data: &Dataset) -> impl FnOnce() -> Result<Vec<f64>> + use<> {
+        let values = (0..data.len()).map(|i| data.row(i)[0] - 14.0).collect();
+        || Ok(values)
+    }
+
+    #[test]
+    fn margin_flips_stay_near_the_boundary() {
+        let clean = data("breast_cancer");
+        let noise: Noise = "margin:0.2".parse().unwrap();
+        let (_, injected) = noise.inject(&clean, 3, first_feature(&clean)).unwrap();
+        let mut distance: Vec<f64> = (0..clean.len()).map(|i| (clean.row(i)[0] - 14.0).abs()).collect();
+        let farthest = injected.rows.iter().map(|&i| distance[i]).fold(0.0, f64::max);
+        distance.sort_by(f64::total_cmp);
+        assert!(farthest <= distance[(0.3 * clean.len() as f64).round() as usize - 1]);
+    }
+
     #[test]
     fn only_the_recorded_rows_change() {
-        for (name, spec) in [("diabetes", "outliers:0.3"), ("diabetes", "target:0.1"), ("breast_cancer", "flip:0.2")] {
+        for (name, spec) in [
+            ("diabetes", "outliers:0.3"),
+            ("diabetes", "target:0.1"),
+            ("breast_cancer", "flip:0.2"),
+            ("breast_cancer", "margin:0.2"),
+        ] {
             let clean = data(name);
             let noise: Noise = spec.parse().unwrap();
-            let (dirty, injected) = noise.inject(&clean, 3).unwrap();
+            let (dirty, injected) = noise.inject(&clean, 3, first_feature(&clean)).unwrap();
             let changed: Vec<usize> =
                 (0..clean.len()).filter(|&i| clean.row(i) != dirty.row(i) || clean.y()[i] != dirty.y()[i]).collect();
             assert_eq!(changed, injected.rows, "{spec}");
             assert_eq!(changed.len(), (noise.rate * clean.len() as f64).round() as usize);
-            assert_eq!(noise.inject(&clean, 3).unwrap().0, dirty);
+            assert_eq!(noise.inject(&clean, 3, first_feature(&clean)).unwrap().0, dirty);
         }
     }
 
     #[test]
     fn wrong_noise_names_what_is_accepted() {
-        for text in ["outliers", "margin:0.1", "flip:2", "flip:x"] {
+        for text in ["outliers", "labels:0.1", "flip:2", "flip:x"] {
             let error = text.parse::<Noise>().unwrap_err().to_string();
-            assert!(error.contains("outliers, target, flip"), "{error}");
+            assert!(error.contains("outliers, target, flip, margin"), "{error}");
         }
-        assert!("flip:0.1".parse::<Noise>().unwrap().inject(&data("diabetes"), 0).is_err());
-        assert!("target:0.1".parse::<Noise>().unwrap().inject(&data("breast_cancer"), 0).is_err());
+        assert!("flip:0.1".parse::<Noise>().unwrap().inject(&data("diabetes"), 0, || Ok(Vec::new())).is_err());
+        assert!("target:0.1".parse::<Noise>().unwrap().inject(&data("breast_cancer"), 0, || Ok(Vec::new())).is_err());
     }
 }

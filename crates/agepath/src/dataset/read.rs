@@ -1,6 +1,8 @@
-//! Reads delimited text, plain or gzipped.
+//! Reads files, plain or gzipped, whatever their format: the content tells which it is. Delimited text is read here.
 
-use super::{DataError, Notice, Table};
+use super::encode::{Column, Encoding, Impute, Raw, Rules, Values, check_names, take_target, target_index};
+use super::{DataError, Notice, Table, arff, libsvm, npz};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -24,10 +26,18 @@ pub enum Header {
 }
 
 /// How to read a table.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOptions {
-    /// The target column. Default: the last one.
+    /// The target column. Default: the last one, or the one the format names.
     pub target: Option<String>,
+    /// Whether the target may be absent. Default: no.
+    pub target_optional: bool,
+    /// What becomes of missing values. Default: they are refused.
+    pub impute: Impute,
+    /// Whether columns of categories are refused. Default: no, each category becomes a column.
+    pub strict: bool,
+    /// The encoding of another file that this one is to follow. Default: none, it is learned from this file.
+    pub encoding: Option<Encoding>,
     /// The delimiter. Default: whichever of comma, tab and semicolon is commonest on the first line.
     pub delimiter: Option<u8>,
     /// Default: detect.
@@ -46,10 +56,50 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, DataError> {
 
 /// Reads from anywhere; `name` is what messages call it.
 pub fn read_from(source: impl Read, name: &str, options: &ReadOptions) -> Result<Table, DataError> {
-    let text = decompress(source, name)?;
-    let body = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    let bytes = decompress(source, name)?;
+    let rules = Rules { impute: options.impute, strict: options.strict, encoding: options.encoding.as_ref() };
+    let mut raw = if bytes.starts_with(b"PAR1") {
+        parquet(bytes, name)?
+    } else if bytes.starts_with(b"PK\x03\x04") {
+        npz::parse(&bytes, name)?
+    } else {
+        text(&bytes, name, options)?
+    };
+    let wanted = options.target.as_deref();
+    let other = wanted.is_some() && raw.target.as_ref().map(|t| t.name.as_str()) != wanted;
+    if (raw.target.is_none() || other)
+        && let Some(target) = take_target(name, &mut raw.columns, wanted, options.target_optional)?
+    {
+        raw.columns.extend(raw.target.replace(target));
+    }
+    raw.encode(&rules)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(bytes: Vec<u8>, name: &str) -> Result<Raw, DataError> {
+    super::parquet::parse(bytes, name)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: Vec<u8>, name: &str) -> Result<Raw, DataError> {
+    let message = "this program was built without Parquet; build it with the feature \"parquet\"".into();
+    Err(DataError::NotArchive { file: name.into(), message })
+}
+
+/// LIBSVM, ARFF or delimited text.
+fn text(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Raw, DataError> {
+    let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(DataError::Empty { file: name.into() });
+    }
+    if let Ok(text) = std::str::from_utf8(body) {
+        let first = text.lines().find(|l| !l.trim().is_empty() && !l.starts_with('#')).unwrap_or_default();
+        if options.delimiter.is_none() && libsvm::looks_like(first) {
+            return libsvm::parse(text, name, options.encoding.as_ref());
+        }
+        if arff::looks_like(text) {
+            return arff::parse(text, name);
+        }
     }
     let (lines, records) = parse(body, name, options.delimiter)?;
     assemble(name, options, lines, records)
@@ -110,7 +160,7 @@ fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok()
 }
 
-fn is_missing(field: &str) -> bool {
+pub(super) fn is_missing(field: &str) -> bool {
     MISSING.iter().any(|m| field.eq_ignore_ascii_case(m))
 }
 
@@ -129,54 +179,55 @@ fn assemble(
     options: &ReadOptions,
     lines: Vec<u64>,
     records: Vec<csv::StringRecord>,
-) -> Result<Table, DataError> {
+) -> Result<Raw, DataError> {
     let header = options.header == Header::Present || has_header(&records);
-    let columns = if header { header_names(file, &records[0])? } else { made_up_names(records[0].len()) };
-    if columns.len() < 2 {
-        return Err(DataError::OneColumn { file: file.into(), column: columns[0].clone() });
-    }
-    let target = match &options.target {
-        None => columns.len() - 1,
-        Some(name) => columns.iter().position(|c| c == name).ok_or_else(|| DataError::NoColumn {
-            file: file.into(),
-            column: name.clone(),
-            columns: columns.join(", "),
-        })?,
-    };
+    let names = if header { header_names(file, &records[0])? } else { made_up_names(records[0].len()) };
+    let target =
+        target_index(file, names.iter().map(String::as_str), options.target.as_deref(), options.target_optional)?;
     let skip = usize::from(header);
-    let mut table = Table {
+    let (records, lines) = (&records[skip..], lines[skip..].to_vec());
+    let codes = options.encoding.as_ref();
+    let codes = codes.map(|codes| codes.0.iter().map(|c| (c.column.as_str(), c)).collect::<HashMap<_, _>>());
+    let mut raw = Raw {
         file: file.into(),
-        x: Vec::with_capacity((records.len() - skip) * (columns.len() - 1)),
-        labels: Vec::with_capacity(records.len() - skip),
-        lines: lines[skip..].to_vec(),
-        target_name: columns[target].clone(),
+        columns: Vec::with_capacity(names.len()),
+        target: None,
         notices: if header { Vec::new() } else { vec![Notice::NoHeader { file: file.into() }] },
-        features: Vec::new(),
+        lines,
     };
-    for (record, &line) in records.iter().zip(&lines).skip(skip) {
-        for (j, field) in record.iter().enumerate() {
-            let place = Place { file, line, column: &columns[j] };
-            if j == target {
-                table.labels.push(place.present(field)?.to_owned());
-            } else {
-                table.x.push(place.number(field)?);
-            }
+    for (j, name) in names.into_iter().enumerate() {
+        let is_target = target == Some(j);
+        let known = codes.as_ref().and_then(|codes| codes.get(name.as_str()));
+        if codes.is_some() && known.is_none() && !is_target {
+            continue;
         }
+        // The target stays text: its labels are the user's.
+        let as_text = is_target || known.is_some_and(|code| code.levels.is_some());
+        let as_numbers = known.is_some_and(|code| code.levels.is_none());
+        let fields = records.iter().map(|r| r.get(j).unwrap_or_default());
+        let missing =
+            fields.clone().position(is_missing).map(|i| (i, records[i].get(j).unwrap_or_default().to_owned()));
+        let words = fields.clone().filter(|f| !is_missing(f) && !is_number(f)).count();
+        let numbers = fields.clone().filter(|f| is_number(f)).count();
+        let values = if as_text || (!as_numbers && words > numbers) {
+            Values::Text(fields.map(|f| (!is_missing(f)).then(|| f.to_owned())).collect())
+        } else {
+            let parsed = fields.zip(&raw.lines).map(|(field, &line)| match is_missing(field) {
+                true => Ok(f64::NAN),
+                false => Place { file, line, column: &name }.number(field),
+            });
+            Values::Numbers(parsed.collect::<Result<_, _>>()?)
+        };
+        let column = Column { name, values, missing };
+        if is_target { raw.target = Some(column) } else { raw.columns.push(column) }
     }
-    table.features = columns;
-    table.features.remove(target);
-    Ok(table)
+    Ok(raw)
 }
 
 fn header_names(file: &str, record: &csv::StringRecord) -> Result<Vec<String>, DataError> {
-    let mut names: Vec<String> = Vec::with_capacity(record.len());
-    for (j, field) in record.iter().enumerate() {
-        let name = if field.is_empty() { format!("column{}", j + 1) } else { field.to_owned() };
-        if names.contains(&name) {
-            return Err(DataError::DuplicateColumn { file: file.into(), column: name });
-        }
-        names.push(name);
-    }
+    let name = |(j, field): (usize, &str)| if field.is_empty() { format!("column{}", j + 1) } else { field.to_owned() };
+    let names: Vec<String> = record.iter().enumerate().map(name).collect();
+    check_names(file, &names)?;
     Ok(names)
 }
 

@@ -1,9 +1,9 @@
 //! A table as it was read: features are numbers, the target is still text.
 
 use super::read::Place;
-use super::{DataError, Dataset, MIN_ROWS, Notice};
+use super::{DataError, Dataset, Encoding, MIN_ROWS, Notice};
 use crate::loss::TargetKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// How many class names a message lists.
 const LISTED: usize = 6;
@@ -25,6 +25,8 @@ pub struct Table {
     pub lines: Vec<u64>,
     /// What the user should know.
     pub notices: Vec<Notice>,
+    /// How the columns of the file became features.
+    pub encoding: Encoding,
 }
 
 impl Table {
@@ -50,9 +52,23 @@ impl Table {
 
     /// The data set with the features and classes of `model`, whatever order its columns have.
     pub fn dataset_like(&self, model: &Dataset) -> Result<Dataset, DataError> {
+        let x = self.features_like(model)?;
+        let classes = model.classes().cloned();
+        let y = self.targets(classes.as_ref())?;
+        Ok(self.build(model.features().to_vec(), x, y, classes))
+    }
+
+    /// The rows with the features of `model` and no targets: they are 0.
+    pub fn unlabelled(&self, model: &Dataset) -> Result<Dataset, DataError> {
+        let x = self.features_like(model)?;
+        Ok(self.build(model.features().to_vec(), x, vec![0.0; self.lines.len()], None))
+    }
+
+    fn features_like(&self, model: &Dataset) -> Result<Vec<f64>, DataError> {
+        let places: HashMap<&str, usize> = self.features.iter().enumerate().map(|(k, f)| (f.as_str(), k)).collect();
         let mut columns = Vec::with_capacity(model.features().len());
         for name in model.features() {
-            let found = self.features.iter().position(|f| f == name);
+            let found = places.get(name.as_str()).copied();
             columns.push(found.ok_or_else(|| DataError::NoColumn {
                 file: self.file.clone(),
                 column: name.clone(),
@@ -61,10 +77,7 @@ impl Table {
         }
         let d = self.features.len();
         let pick = |i: usize| columns.iter().map(move |&j| self.x[i * d + j]);
-        let x = (0..self.labels.len()).flat_map(pick).collect();
-        let classes = model.classes().cloned();
-        let y = self.targets(classes.as_ref())?;
-        Ok(self.build(model.features().to_vec(), x, y, classes))
+        Ok((0..self.lines.len()).flat_map(pick).collect())
     }
 
     fn build(&self, features: Vec<String>, x: Vec<f64>, y: Vec<f64>, classes: Option<[String; 2]>) -> Dataset {

@@ -40,6 +40,10 @@ impl Loss for Logistic {
         30.0
     }
 
+    fn probability(&self, z: f64) -> Option<f64> {
+        Some(1.0 / (1.0 + (-z).exp()))
+    }
+
     fn c(&self) -> Option<f64> {
         Some(self.c)
     }

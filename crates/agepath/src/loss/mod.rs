@@ -129,6 +129,11 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
         f64::INFINITY
     }
 
+    /// The probability of the class +1 at predictor z, where the loss is that of a probability model.
+    fn probability(&self, _z: f64) -> Option<f64> {
+        None
+    }
+
     /// The factor C inside ℓ, where the loss has one.
     fn c(&self) -> Option<f64> {
         None

@@ -1,6 +1,6 @@
 //! `path.json`: the path, and enough about the problem to check it against the data.
 
-use crate::dataset::{DataError, Injected, Scaling};
+use crate::dataset::{DataError, Encoding, Injected, Scaling};
 use crate::error::{Breakdown, Error};
 use crate::loss::LossParameters;
 use crate::model::Model;
@@ -45,6 +45,9 @@ pub struct ProblemRecord {
     pub d: usize,
     /// Names of the features.
     pub features: Vec<String>,
+    /// How the columns of the file became features, unless they are numbers as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
     /// Name of the target.
     pub target: String,
     /// The class names in the order −1, +1.
@@ -83,6 +86,7 @@ impl ProblemRecord {
             n: problem.rows(),
             d: problem.features(),
             features: train.features().to_vec(),
+            encoding: (!prepared.encoding.is_plain()).then(|| prepared.encoding.clone()),
             target: train.target_name().into(),
             classes: train.classes().cloned(),
             x_mean: scaling.x_mean.clone(),

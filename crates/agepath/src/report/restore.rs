@@ -1,7 +1,7 @@
 //! A run, read back from its directory: the same path and, to the last bit, the same problem.
 
 use super::{PATH_FILE, PathFile, TRAIN_FILE};
-use crate::dataset::{DataError, Dataset, Header, Injected, ReadOptions, Scaling, Table, read};
+use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, ReadOptions, Scaling, Table, read};
 use crate::error::Result;
 use crate::loss::TargetKind;
 use crate::model::Model;
@@ -21,6 +21,8 @@ pub struct Restored {
     pub train: Dataset,
     /// From the user's units to the solver's.
     pub scaling: Scaling,
+    /// How the columns of the user's file became features.
+    pub encoding: Encoding,
     /// The model.
     pub model: &'static Model,
     /// Its specification.
@@ -37,13 +39,17 @@ impl Restored {
         let train = train.with_rows(problem.rows.clone())?.with_weights(problem.weights.clone())?;
         let rebuilt = build(&train, &scaling, problem.intercept, &spec)?;
         let model = Model::by_name(&problem.model)?;
-        Ok(Restored { problem: rebuilt, path, train, scaling, model, spec, noise: record.noise.clone() })
+        let encoding = problem.encoding.clone().unwrap_or_else(|| Encoding::numbers(&problem.features));
+        Ok(Restored { problem: rebuilt, path, train, scaling, encoding, model, spec, noise: record.noise.clone() })
     }
 
     /// As it was when the path was computed, validation rows and notices apart.
     pub fn into_prepared(self) -> (Prepared, AgePath) {
-        let Restored { problem, path, train, scaling, model, spec, noise } = self;
-        (Prepared { problem, model, spec, train, validation: None, scaling, noise, notices: Vec::new() }, path)
+        let Restored { problem, path, train, scaling, encoding, model, spec, noise } = self;
+        (
+            Prepared { problem, model, spec, train, validation: None, scaling, noise, notices: Vec::new(), encoding },
+            path,
+        )
     }
 }
 
@@ -57,7 +63,13 @@ pub fn restore(dir: &Path) -> Result<Restored> {
     })?;
     let record = PathFile::parse(&bytes, &name)?;
     let problem = &record.problem;
-    let options = ReadOptions { target: Some(problem.target.clone()), delimiter: Some(b','), header: Header::Present };
+    let options = ReadOptions {
+        target: Some(problem.target.clone()),
+        delimiter: Some(b','),
+        header: Header::Present,
+        encoding: Some(Encoding::numbers(&problem.features)),
+        ..ReadOptions::default()
+    };
     let table = read(&dir.join(TRAIN_FILE), &options)?;
     Restored::new(&record, with_classes(&table, problem.classes.clone())?, &name)
 }
