@@ -2,6 +2,10 @@
 //!
 //! Symmetric matrices are row-major squares of which only the lower triangle is read and written.
 
+mod inverse;
+
+pub use inverse::Inverse;
+
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::loss::{self, LossParameters, TargetKind};
 use crate::penalty::Penalty;
-use crate::space::Kernel;
+use crate::space::{Gamma, Kernel};
 use serde::{Deserialize, Serialize};
 
 /// How a sample weight ω_i becomes the scale s_i in front of its loss.
@@ -50,6 +50,9 @@ pub struct Model {
     pub kernel: Option<Kernel>,
 }
 
+/// The kernel of models that cannot do without one.
+const RBF: Option<Kernel> = Some(Kernel::Rbf { gamma: Gamma::SCALE });
+
 /// Every model.
 pub const REGISTRY: &[Model] = &[
     Model {
@@ -91,6 +94,38 @@ pub const REGISTRY: &[Model] = &[
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
         kernel: None,
+    },
+    Model {
+        name: "svm",
+        summary: "|w|^2/2 + C sum v max(0, 1 - yz), with a kernel",
+        loss: "hinge",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
+    },
+    Model {
+        name: "squared-svm",
+        summary: "|w|^2/2 + C sum v max(0, 1 - yz)^2, with a kernel",
+        loss: "squared-hinge",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
+    },
+    Model {
+        name: "svr",
+        summary: "|w|^2/2 + C sum v max(0, |z - y| - epsilon), with a kernel",
+        loss: "epsilon-insensitive",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
+    },
+    Model {
+        name: "quantile",
+        summary: "|w|^2/2 + C sum v max(q (y - z), (1 - q)(z - y)), with a kernel",
+        loss: "quantile",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
     },
 ];
 

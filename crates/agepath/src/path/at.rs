@@ -2,6 +2,7 @@
 
 use super::chart::Chart;
 use super::curve::Curve;
+use super::dual;
 use super::options::Direction;
 use super::patch::Patch;
 use super::trace::{Trace, Watch};
@@ -29,6 +30,10 @@ impl Path {
         if !(low..=high).contains(&age) {
             return Err(Error::AgeOutside { age, low, high });
         }
+        if let Some(gram) = &problem.gram {
+            let theta = dual::at(problem, gram, high, &self.knots[self.last_not_after(age)], age)?;
+            return Ok(point(problem, age, &theta, problem.losses(&theta)));
+        }
         let chart = Chart::new(high);
         let t = chart.time(age);
         let mut patch = Patch::whole(problem, chart);
@@ -43,7 +48,8 @@ impl Path {
                     .map_err(|reason| Error::NoSolution { age, reason })?
             }
         };
-        Ok(self.point(problem, &patch, age, &theta))
+        let losses = patch.at.loss.iter().map(|l| l.value).collect();
+        Ok(point(problem, age, &theta, losses))
     }
 
     /// Index of the first knot at or beyond `age`, the way the path runs.
@@ -52,6 +58,14 @@ impl Path {
             if self.direction == Direction::Down { k.age > age } else { k.age < age }
         };
         self.knots.partition_point(before).min(self.knots.len() - 1)
+    }
+
+    /// Index of the last knot that is not beyond `age`, the way the path runs: at a jump's own age, where it arrives.
+    fn last_not_after(&self, age: f64) -> usize {
+        let reached = |k: &Knot| {
+            if self.direction == Direction::Down { k.age >= age } else { k.age <= age }
+        };
+        self.knots.partition_point(reached).max(1) - 1
     }
 
     fn theta(&self, patch: &Patch, k: usize) -> Vec<f64> {
@@ -68,20 +82,19 @@ impl Path {
         let guess = a.iter().zip(&b).map(|(a, b)| a + share * (b - a)).collect();
         (guess, NEWTON_REACH * patch.distance(&a, &b) + 1e-8)
     }
+}
 
-    fn point(&self, problem: &Problem, patch: &Patch, age: f64, theta: &[f64]) -> Point {
-        let features = problem.features();
-        let u = 1.0 / age;
-        let losses: Vec<f64> = patch.at.loss.iter().map(|l| l.value).collect();
-        Point {
-            age,
-            coef: theta[..features].to_vec(),
-            intercept: theta.get(features).copied().unwrap_or(0.0),
-            kkt: problem.kkt(theta, u),
-            weights: losses.iter().map(|&l| problem.pacing().weight(l, u)).collect(),
-            zones: losses.iter().map(|&l| problem.pacing().cuts(u).zone(l)).collect(),
-            losses,
-        }
+fn point(problem: &Problem, age: f64, theta: &[f64], losses: Vec<f64>) -> Point {
+    let coefficients = problem.coefficients();
+    let u = 1.0 / age;
+    Point {
+        age,
+        coef: theta[..coefficients].to_vec(),
+        intercept: theta.get(coefficients).copied().unwrap_or(0.0),
+        kkt: problem.kkt(theta, u),
+        weights: losses.iter().map(|&l| problem.pacing().weight(l, u)).collect(),
+        zones: losses.iter().map(|&l| problem.pacing().cuts(u).zone(l)).collect(),
+        losses,
     }
 }
 

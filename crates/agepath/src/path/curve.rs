@@ -58,6 +58,19 @@ pub(crate) enum Halt {
     Stopped,
 }
 
+/// Where a guard that is violated at the end of a step, `now`, must have vanished first, given its value and rate at the
+/// step's beginning. Moving outward all along: the chord's zero. Inward at first: the parabola's way back.
+pub(crate) fn first_zero((value, rate): (f64, f64), now: f64, step: f64) -> f64 {
+    let value = value.max(0.0);
+    let after = if rate > 0.0 {
+        let bend = (now - value - rate * step) / (step * step);
+        (-rate - (rate * rate - 4.0 * bend * value).sqrt()) / (2.0 * bend)
+    } else {
+        step * value / (value - now)
+    };
+    if after.is_finite() { after.clamp(0.0, step.max(0.0)) } else { 0.5 * step.max(0.0) }
+}
+
 /// A piecewise-smooth curve with its linear algebra. `evaluate` comes first; all other methods speak of the point it
 /// was last given and of the current membership.
 pub(crate) trait Curve {
@@ -74,7 +87,7 @@ pub(crate) trait Curve {
     fn refactor(&mut self) -> Stability;
 
     /// −J⁻¹F with the kept factor.
-    fn newton_step(&self) -> Vec<f64>;
+    fn newton_step(&mut self) -> Vec<f64>;
 
     /// dx/dt = −J⁻¹ ∂F/∂t with the kept factor.
     fn tangent(&mut self) -> Vec<f64>;

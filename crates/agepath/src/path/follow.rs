@@ -474,7 +474,7 @@ mod tests {
             if self.factor > 0.0 { Stability::Stable } else { Stability::Unstable }
         }
 
-        fn newton_step(&self) -> Vec<f64> {
+        fn newton_step(&mut self) -> Vec<f64> {
             vec![-(self.here().0 - self.t) / self.factor]
         }
 

@@ -5,6 +5,7 @@ pub(crate) mod chart;
 mod compress;
 mod cubic;
 pub(crate) mod curve;
+pub(crate) mod dual;
 mod exact;
 pub(crate) mod far;
 mod follow;

@@ -4,7 +4,7 @@
 //! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
 
 use super::chart::Chart;
-use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
+use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict, first_zero};
 use super::far::{Background, FarAt};
 use super::types::Cause;
 use crate::linalg::{Cholesky, Definiteness, dot};
@@ -640,7 +640,7 @@ impl Curve for Patch<'_> {
         }
     }
 
-    fn newton_step(&self) -> Vec<f64> {
+    fn newton_step(&mut self) -> Vec<f64> {
         self.solve(|j| -(self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()))
     }
 
@@ -689,16 +689,7 @@ impl Curve for Patch<'_> {
             if now >= -VIOLATED || Some(guard) == except {
                 return;
             }
-            // Moving outward all along: the chord's zero. Inward at first: the parabola's way back.
-            let (value, rate) = self.guards[guard];
-            let value = value.max(0.0);
-            let after = if rate > 0.0 {
-                let bend = (now - value - rate * step) / (step * step);
-                (-rate - (rate * rate - 4.0 * bend * value).sqrt()) / (2.0 * bend)
-            } else {
-                step * value / (value - now)
-            };
-            let after = if after.is_finite() { after.clamp(0.0, step.max(0.0)) } else { 0.5 * step.max(0.0) };
+            let after = first_zero(self.guards[guard], now, step);
             if first.is_none_or(|f| after < f.after) {
                 first = Some(Crossing { guard, after });
             }

@@ -2,6 +2,7 @@
 
 use super::chart::Chart;
 use super::curve::Curve;
+use super::dual;
 use super::patch::Patch;
 use super::types::{Knot, Path};
 use crate::error::{Breakdown, Error, Result};
@@ -13,6 +14,12 @@ impl Path {
     /// the slope on one of its sides; a coefficient that is 0 there has slope 0.
     pub fn slope(&self, problem: &Problem, age: f64) -> Result<Knot> {
         let point = self.at(problem, age)?;
+        if let Some(gram) = &problem.gram {
+            let here = Knot { age, coef: point.coef, intercept: point.intercept };
+            let mut coef = dual::slope(problem, gram, self.ages.1, &here)?;
+            let intercept = if problem.has_intercept() { coef.pop().unwrap_or(0.0) } else { 0.0 };
+            return Ok(Knot { age, coef, intercept });
+        }
         let chart = Chart::new(self.ages.1);
         let t = chart.time(age);
         let mut theta = point.coef;

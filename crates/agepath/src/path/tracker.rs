@@ -1,6 +1,7 @@
 //! The whole path: start, follow, certify.
 
 use super::chart::Chart;
+use super::dual;
 use super::curve::{Curve, Halt};
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
@@ -24,9 +25,8 @@ pub fn age_path(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
     options.validate()?;
-    if problem.kernel().is_some() {
-        let value = "given".into();
-        return Err(Error::Option { name: "kernel", value, expected: "none: paths are in linear space".into() });
+    if let Some(gram) = &problem.gram {
+        return dual::dual_path(problem, gram, options, watch);
     }
     let begun = Instant::now();
     let (low, high) = options.ages;
@@ -124,7 +124,7 @@ fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Resul
 }
 
 /// From the tracker's clock to ages.
-fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, trace: Trace, end: End) -> Path {
+pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, trace: Trace, end: End) -> Path {
     let down = options.direction == Direction::Down;
     let reached = trace.knots.last().map_or(0.0, |k| k.t);
     let age = |t: f64| {
@@ -138,7 +138,7 @@ fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, trace: Trace
             age
         }
     };
-    let features = problem.features();
+    let features = problem.coefficients();
     let knots: Vec<Knot> = (trace.knots.into_iter())
         .map(|k| Knot {
             age: age(k.t),

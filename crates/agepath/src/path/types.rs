@@ -92,6 +92,9 @@ pub struct Work {
     pub acs_fits: usize,
     /// Windows accepted over all rows.
     pub windows: usize,
+    /// Kernel space: the largest number of samples whose dual coefficient could move at once.
+    #[serde(default)]
+    pub active: usize,
     /// Wall-clock seconds for the path; the certificate's checks are not counted.
     pub seconds: f64,
 }

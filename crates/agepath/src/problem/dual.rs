@@ -65,8 +65,20 @@ impl Problem {
     pub(super) fn kkt_dual(&self, gram: &Gram, theta: &[f64], u: f64) -> f64 {
         let (beta, _) = self.split(theta);
         let z = self.predict_dual(gram, theta);
+        let cuts = self.pacing.cuts(u);
+        let weight = |_: usize, loss: f64, side: f64| self.pacing.at(cuts.zone(loss * (1.0 + side)), loss, u).value;
+        self.violation_dual(beta, &z, weight)
+    }
+
+    /// The same for the convex problem with fixed weights.
+    pub(crate) fn kkt_weighted(&self, gram: &Gram, theta: &[f64], weights: &[f64]) -> f64 {
+        let (beta, _) = self.split(theta);
+        self.violation_dual(beta, &self.predict_dual(gram, theta), |i, _, _| weights[i])
+    }
+
+    fn violation_dual(&self, beta: &[f64], z: &[f64], weight: impl Fn(usize, f64, f64) -> f64) -> f64 {
         let unit = self.slope_unit();
-        let samples = (0..z.len()).map(|i| self.off_graph(i, z[i], -self.ridge * beta[i], u, unit));
+        let samples = (0..z.len()).map(|i| self.off_graph(i, z[i], -self.ridge * beta[i], unit, |l, e| weight(i, l, e)));
         let worst = samples.fold(0.0, f64::max);
         if !self.intercept {
             return worst;
@@ -80,13 +92,12 @@ impl Problem {
         largest * self.loss.slope_unit() * self.predictor_scale
     }
 
-    /// How far (z, ψ) is from the graph of ∂φ_i at inverse age `u`.
-    fn off_graph(&self, i: usize, z: f64, psi: f64, u: f64, unit: f64) -> f64 {
+    /// How far (z, ψ) is from the graph of ∂φ_i, `weight` being that of a loss on one side of its thresholds.
+    fn off_graph(&self, i: usize, z: f64, psi: f64, unit: f64, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (y, s) = (self.target[i], self.scale[i]);
-        let cuts = self.pacing.cuts(u);
         let slope = |piece: u8, z: f64, side: f64| {
             let l = self.loss.at_piece(piece, z, y);
-            s * self.pacing.at(cuts.zone(l.value * (1.0 + side)), l.value, u).value * l.slope
+            s * weight(l.value, side) * l.slope
         };
         let kinks = self.loss.kinks(y);
         let piece = kinks.piece(z);

@@ -7,9 +7,11 @@
 mod convex;
 mod descend;
 mod quadratic;
+pub(crate) mod smo;
 
 use crate::error::{Error, Result};
 use crate::path::chart::Chart;
+use crate::path::dual;
 use crate::path::patch::Patch;
 use crate::problem::Problem;
 
@@ -40,6 +42,12 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
             &ones
         }
     };
+    if let Some(gram) = &problem.gram {
+        let theta = dual::fit(problem, gram, weights)
+            .map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+        let kkt = problem.kkt_weighted(gram, &theta, weights);
+        return Ok(Fit { theta, kkt, iterations: 1 });
+    }
     let mut patch = Patch::whole(problem, Chart::new(1.0));
     let start = vec![0.0; problem.design().cols()];
     let (theta, kkt, iterations) =
@@ -75,12 +83,12 @@ impl Default for AcsOptions {
 
 /// Plain ACS at one age from `start`, as everybody runs it: no acceleration, no second-order information.
 pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> Result<Acs> {
-    let chart = Chart::new(age);
-    let mut patch = Patch::whole(problem, chart);
-    if start.len() != patch.cols() {
-        return Err(Error::Shape { what: "start values", expected: patch.cols(), found: start.len() });
+    if start.len() != problem.parameters() {
+        return Err(Error::Shape { what: "start values", expected: problem.parameters(), found: start.len() });
     }
+    let chart = Chart::new(age);
     let t = chart.time(age);
+    let mut patch = Patch::whole(problem, chart);
     let mut theta = start.to_vec();
     let mut fits = 0;
     loop {
@@ -88,9 +96,15 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
         if kkt <= options.tolerance || fits == options.max_fits {
             return Ok(Acs { theta, kkt, fits });
         }
-        patch.evaluate_by_value(t, &theta);
-        let weights: Vec<f64> = patch.at.weight.iter().map(|v| v.value).collect();
-        theta = patch.fit_weighted(t, &theta, &weights).map_err(|reason| Error::NoSolution { age, reason })?.0;
+        let next = match &problem.gram {
+            Some(gram) => dual::acs(problem, gram, age, &theta),
+            None => {
+                patch.evaluate_by_value(t, &theta);
+                let weights: Vec<f64> = patch.at.weight.iter().map(|v| v.value).collect();
+                patch.fit_weighted(t, &theta, &weights).map(|(theta, ..)| theta)
+            }
+        };
+        theta = next.map_err(|reason| Error::NoSolution { age, reason })?;
         fits += 1;
     }
 }

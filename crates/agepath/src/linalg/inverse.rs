@@ -1,0 +1,258 @@
+//! The inverse of a symmetric indefinite matrix, kept up to date while rows come and go, with its inertia.
+//!
+//! Adding a row with Schur complement σ adds a positive or negative eigenvalue by the sign of σ (Haynsworth); removing row
+//! k takes one away by the sign of (A⁻¹)_kk, which is 1/σ of that row; adding δ to a diagonal entry moves one eigenvalue
+//! through zero exactly when 1 + δ (A⁻¹)_kk is negative. Each change costs O(m²).
+
+use super::{axpy, clean_vector_registers, dot, vectorised};
+use faer::linalg::solvers::{DenseSolveCore, Lblt};
+use faer::{MatRef, Side};
+use rayon::prelude::*;
+
+/// A Schur complement below this share of what cancels in it is rounding: a fresh factor must decide.
+const UNRELIABLE: f64 = 1e-9;
+/// From this size on, a product is shared among threads.
+const PARALLEL: usize = 600;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Inverse {
+    m: usize,
+    /// Distance between rows.
+    stride: usize,
+    /// Both triangles, row-major.
+    r: Vec<f64>,
+    /// Numbers of positive and negative eigenvalues.
+    inertia: (usize, usize),
+}
+
+impl Inverse {
+    /// Inverts `a` (row-major m², lower triangle). Answers false, and holds nothing of use, if it is singular to rounding.
+    pub fn invert(&mut self, a: &[f64], m: usize) -> bool {
+        self.m = m;
+        self.stride = m + m / 4 + 16;
+        self.r.clear();
+        self.r.resize(self.stride * self.stride, 0.0);
+        self.inertia = (0, 0);
+        if m == 0 {
+            return true;
+        }
+        let factor = Lblt::new(MatRef::from_row_major_slice(a, m, m), Side::Lower);
+        let (diagonal, below) = (factor.B_diag().column_vector(), factor.B_subdiag().column_vector());
+        let mut k = 0;
+        while k < m {
+            let (p, s) = (diagonal[k], below[k]);
+            if k + 1 < m && s != 0.0 {
+                let (q, det) = (diagonal[k + 1], diagonal[k] * diagonal[k + 1] - s * s);
+                let signs = if det < 0.0 { (1, 1) } else if p + q > 0.0 { (2, 0) } else { (0, 2) };
+                self.inertia = (self.inertia.0 + signs.0, self.inertia.1 + signs.1);
+                k += 2;
+            } else {
+                self.count(p, 1);
+                k += 1;
+            }
+        }
+        let inverse = factor.inverse();
+        clean_vector_registers();
+        for i in 0..m {
+            for j in 0..m {
+                self.r[i * self.stride + j] = inverse[(i, j)];
+            }
+        }
+        self.inertia.0 + self.inertia.1 == m && (0..m).all(|i| self.row(i).iter().all(|v| v.is_finite()))
+    }
+
+    fn count(&mut self, pivot: f64, by: isize) {
+        let side = if pivot > 0.0 { &mut self.inertia.0 } else { &mut self.inertia.1 };
+        if pivot != 0.0 {
+            *side = side.wrapping_add_signed(by);
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.m
+    }
+
+    /// Numbers of positive and negative eigenvalues of the matrix.
+    pub fn inertia(&self) -> (usize, usize) {
+        self.inertia
+    }
+
+    /// Row `k` of the inverse.
+    pub fn row(&self, k: usize) -> &[f64] {
+        &self.r[k * self.stride..k * self.stride + self.m]
+    }
+
+    /// A⁻¹x.
+    pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        if self.m < PARALLEL {
+            return vectorised(|| (0..self.m).map(|k| dot(self.row(k), x)).collect());
+        }
+        let block = self.m.div_ceil(4 * rayon::current_num_threads());
+        let mut out = vec![0.0; self.m];
+        out.par_chunks_mut(block).enumerate().for_each(|(b, out)| {
+            vectorised(|| out.iter_mut().enumerate().for_each(|(k, out)| *out = dot(self.row(b * block + k), x)));
+        });
+        out
+    }
+
+    /// A⁻¹ += factor · v vᵀ
+    fn add_rank_one(&mut self, factor: f64, v: &[f64]) {
+        let (m, stride) = (self.m, self.stride);
+        let update = |(k, row): (usize, &mut [f64])| vectorised(|| axpy(factor * v[k], v, &mut row[..m]));
+        if m < PARALLEL {
+            self.r.chunks_mut(stride).take(m).enumerate().for_each(update);
+        } else {
+            self.r.par_chunks_mut(stride).take(m).enumerate().for_each(update);
+        }
+    }
+
+    /// Adds a last row with entries `a` and the given diagonal. Answers false, and changes nothing, if the new matrix
+    /// cannot be told from a singular one this way.
+    #[must_use]
+    pub fn insert(&mut self, a: &[f64], diagonal: f64) -> bool {
+        let g = self.times(a);
+        let cancelled = dot(a, &g);
+        let schur = diagonal - cancelled;
+        if !(schur.abs() > UNRELIABLE * (diagonal.abs() + cancelled.abs())) {
+            return false;
+        }
+        if self.m + 1 > self.stride {
+            self.widen();
+        }
+        self.add_rank_one(1.0 / schur, &g);
+        let (m, stride) = (self.m, self.stride);
+        for (k, g) in g.iter().enumerate() {
+            self.r[k * stride + m] = -g / schur;
+            self.r[m * stride + k] = -g / schur;
+        }
+        self.r[m * stride + m] = 1.0 / schur;
+        self.m += 1;
+        self.count(schur, 1);
+        true
+    }
+
+    fn widen(&mut self) {
+        let stride = self.stride + self.stride / 2 + 16;
+        let mut r = vec![0.0; stride * stride];
+        for k in 0..self.m {
+            r[k * stride..k * stride + self.m].copy_from_slice(self.row(k));
+        }
+        (self.r, self.stride) = (r, stride);
+    }
+
+    /// Takes row `k` away; the last row takes its place. Answers false, and changes nothing, if what is left cannot be told
+    /// from a singular matrix.
+    #[must_use]
+    pub fn swap_remove(&mut self, k: usize) -> bool {
+        let v = self.row(k).to_vec();
+        let pivot = v[k];
+        let largest = v.iter().fold(0.0f64, |a, x| a.max(x.abs()));
+        if !(pivot.abs() > UNRELIABLE * largest) {
+            return false;
+        }
+        self.add_rank_one(-1.0 / pivot, &v);
+        self.count(pivot, -1);
+        let (last, stride) = (self.m - 1, self.stride);
+        if k != last {
+            for j in 0..self.m {
+                self.r[k * stride + j] = self.r[last * stride + j];
+            }
+            for i in 0..self.m {
+                self.r[i * stride + k] = self.r[i * stride + last];
+            }
+        }
+        self.m = last;
+        true
+    }
+
+    /// Adds `delta` to diagonal entry `k`. Answers false, and changes nothing, if the result cannot be told from a
+    /// singular matrix.
+    #[must_use]
+    pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
+        let v = self.row(k).to_vec();
+        let ratio = 1.0 + delta * v[k];
+        if !(ratio.abs() > UNRELIABLE * (1.0 + (delta * v[k]).abs())) {
+            return false;
+        }
+        self.add_rank_one(-delta / ratio, &v);
+        if ratio < 0.0 {
+            self.count(delta, 1);
+            self.count(-delta, -1);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    /// A symmetric matrix with eigenvalues of both signs.
+    fn matrix(m: usize) -> Vec<f64> {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(m as u64);
+        let mut a = vec![0.0; m * m];
+        for i in 0..m {
+            for j in 0..=i {
+                let v = rng.random::<f64>() - 0.5 + if i == j && i % 3 == 0 { 2.0 } else { 0.0 };
+                (a[i * m + j], a[j * m + i]) = (v, v);
+            }
+        }
+        a
+    }
+
+    fn part(a: &[f64], m: usize, keep: &[usize]) -> Vec<f64> {
+        keep.iter().flat_map(|&i| keep.iter().map(move |&j| a[i * m + j])).collect()
+    }
+
+    fn assert_same(found: &Inverse, a: &[f64], m: usize) {
+        let mut fresh = Inverse::default();
+        assert!(fresh.invert(a, m));
+        assert_eq!(found.inertia(), fresh.inertia());
+        for k in 0..m {
+            for (x, y) in found.row(k).iter().zip(fresh.row(k)) {
+                assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} against {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn changes_keep_the_inverse_and_the_inertia() {
+        let m = 40;
+        let mut a = matrix(m);
+        let mut kept: Vec<usize> = (0..10).collect();
+        let mut inverse = Inverse::default();
+        assert!(inverse.invert(&part(&a, m, &kept), 10));
+        for i in 10..m {
+            let column: Vec<f64> = kept.iter().map(|&k| a[i * m + k]).collect();
+            assert!(inverse.insert(&column, a[i * m + i]));
+            kept.push(i);
+        }
+        assert_same(&inverse, &part(&a, m, &kept), m);
+        for (k, delta) in [(3, 1.7), (8, -2.9), (0, -4.0), (21, 0.4)] {
+            assert!(inverse.change_diagonal(k, delta));
+            a[k * m + k] += delta;
+        }
+        assert_same(&inverse, &part(&a, m, &kept), m);
+        for k in [5, 0, 30, 36] {
+            assert!(inverse.swap_remove(k));
+            kept.swap_remove(k);
+        }
+        assert_same(&inverse, &part(&a, m, &kept), kept.len());
+        let x: Vec<f64> = (0..kept.len()).map(|k| k as f64).collect();
+        let y = inverse.times(&x);
+        let back: Vec<f64> = kept.iter().map(|&i| kept.iter().zip(&y).map(|(&j, y)| a[i * m + j] * y).sum()).collect();
+        assert!(back.iter().zip(&x).all(|(b, x)| (b - x).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_dependent_row_is_refused() {
+        let mut inverse = Inverse::default();
+        assert!(inverse.invert(&[2.0, 0.5, 0.5, 1.0], 2));
+        assert!(!inverse.insert(&[2.0, 0.5], 2.0));
+        assert_eq!(inverse.len(), 2);
+        assert!(!Inverse::default().invert(&[1.0, 1.0, 1.0, 1.0], 2));
+    }
+}

@@ -1,0 +1,153 @@
+//! Weighted convex fits in kernel space: SMO where a kink can pin samples, Newton where ψ is continuous.
+
+use super::{Dual, State};
+use crate::error::Breakdown;
+use crate::linalg::{Inverse, axpy};
+use crate::loss::LossAt;
+use crate::solver::smo::{self, DualFit, Range};
+
+/// SMO stops at this violation, in units of z: what needs more is polished by Newton on its own problem.
+const SMO_TOLERANCE: f64 = 1e-6;
+/// Newton stops at this residual.
+const CONVERGED: f64 = 1e-11;
+/// A residual that no longer falls is accepted below this.
+const STAGNATED: f64 = 1e-7;
+const MAX_NEWTON: usize = 100;
+
+impl Dual<'_> {
+    /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start.
+    pub(super) fn fit_weighted(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Breakdown> {
+        self.fit_to(x, weights, SMO_TOLERANCE)
+    }
+
+    /// The same to a tolerance of SMO's, in units of z.
+    pub(super) fn fit_to(&mut self, x: &[f64], weights: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
+        let c: Vec<f64> = self.scale.iter().zip(weights).map(|(s, v)| s * v).collect();
+        if self.problem.loss.is_kinked() { self.fit_by_smo(x, &c, tolerance) } else { self.fit_by_newton(x, &c) }
+    }
+
+    fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
+        let ranges: Vec<Range> = (0..self.n()).map(|i| self.range(i, c[i])).collect();
+        let tolerance = tolerance * self.problem.predictor_scale;
+        let fit = smo::fit(self.gram, &ranges, self.border() == 1, self.beta(x), tolerance);
+        let DualFit { beta, intercept, z } = fit.ok_or(Breakdown::Newton { residual: tolerance })?;
+        let mut out = beta;
+        out.push(intercept);
+        out.extend(z);
+        Ok(out)
+    }
+
+    fn range(&self, i: usize, c: f64) -> Range {
+        let (kinks, y) = (self.kinks[i].as_slice(), self.problem.target[i]);
+        let mut range = Range { segments: kinks.len(), ..Range::default() };
+        for (k, &kink) in kinks.iter().enumerate() {
+            range.kinks[k] = kink;
+            range.ends[k] = -c * self.problem.loss.at_piece(k as u8, kink, y).slope;
+            range.ends[k + 1] = -c * self.problem.loss.at_piece(k as u8 + 1, kink, y).slope;
+        }
+        range
+    }
+
+    /// Newton with a line search on (K + 1/h) over the samples whose loss has curvature.
+    fn fit_by_newton(&mut self, start: &[f64], c: &[f64]) -> Result<Vec<f64>, Breakdown> {
+        let n = self.n();
+        let mut x = start.to_vec();
+        let mut last = f64::INFINITY;
+        for _ in 0..MAX_NEWTON {
+            let losses = self.losses_at(&x);
+            let (residual, step) = self.convex_step(&x, c, &losses);
+            if residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last) {
+                return Ok(x);
+            }
+            last = residual;
+            let here = self.convex_value(&x, c, &losses);
+            let mut share = 1.0;
+            let next = loop {
+                let mut next = x.clone();
+                axpy(share, &step, &mut next);
+                let there = self.convex_value(&next, c, &self.losses_at(&next));
+                if there <= here + 1e-13 * here.abs() {
+                    break Some(next);
+                }
+                share *= 0.5;
+                if share < 1e-9 {
+                    break None;
+                }
+            };
+            match next {
+                Some(next) => x = next,
+                None if residual <= STAGNATED => return Ok(x),
+                None => return Err(self.breakdown(residual, &x)),
+            }
+        }
+        debug_assert_eq!(x.len(), 2 * n + 1);
+        Err(self.breakdown(last, &x))
+    }
+
+    fn breakdown(&self, residual: f64, x: &[f64]) -> Breakdown {
+        let largest = self.z(x).iter().fold(0.0f64, |a, z| a.max(z.abs()));
+        if largest > self.problem.loss.flat_beyond() { Breakdown::Unbounded } else { Breakdown::Newton { residual } }
+    }
+
+    fn losses_at(&self, x: &[f64]) -> Vec<LossAt> {
+        self.z(x).iter().zip(&self.problem.target).map(|(&z, &y)| self.problem.loss.at(z, y)).collect()
+    }
+
+    fn convex_value(&self, x: &[f64], c: &[f64], losses: &[LossAt]) -> f64 {
+        let (beta, z, b) = (self.beta(x), self.z(x), x[self.n()]);
+        let penalty: f64 = beta.iter().zip(z).map(|(beta, z)| beta * (z - b)).sum();
+        0.5 * penalty + c.iter().zip(losses).map(|(c, l)| c * l.value).sum::<f64>()
+    }
+
+    /// The residual of β + c ℓ'(z) = 0 and Σβ = 0, and the Newton step.
+    fn convex_step(&mut self, x: &[f64], c: &[f64], losses: &[LossAt]) -> (f64, Vec<f64>) {
+        let (n, p) = (self.n(), self.border());
+        let off = |i: usize| x[i] + c[i] * losses[i].slope;
+        let sum: f64 = if p == 1 { x[..n].iter().sum() } else { 0.0 };
+        let residual = (0..n).map(|i| off(i).abs()).fold(sum.abs(), f64::max) / self.unit;
+        // Samples without curvature take the β their slope says; the others answer.
+        let active: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature > 0.0).collect();
+        let fixed: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature <= 0.0 && off(i) != 0.0).collect();
+        let change: Vec<f64> = fixed.iter().map(|&i| -off(i)).collect();
+        let mut dz = vec![0.0; n];
+        self.gram.accumulate(&fixed, &change, &mut dz);
+        let m = active.len() + p;
+        let mut a = vec![0.0; m * m];
+        let mut rhs = vec![-(sum + change.iter().sum::<f64>()); p];
+        for (k, &i) in active.iter().enumerate() {
+            let h = c[i] * losses[i].curvature;
+            let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
+            row[..p].fill(1.0);
+            let kernel = self.gram.column(i);
+            row[p..].iter_mut().zip(&active[..=k]).for_each(|(out, &j)| *out = kernel[j]);
+            row[k + p] += 1.0 / h;
+            rhs.push(-off(i) / h - dz[i]);
+        }
+        if p == 1 && active.is_empty() {
+            (a[0], rhs[0]) = (1.0, 0.0);
+        }
+        self.counters.factorizations += 1;
+        let mut inverse = Inverse::default();
+        inverse.invert(&a, m);
+        let solved = inverse.times(&rhs);
+        let mut step = vec![0.0; 2 * n + 1];
+        active.iter().zip(&solved[p..]).for_each(|(&i, d)| step[i] = *d);
+        fixed.iter().zip(&change).for_each(|(&i, d)| step[i] = *d);
+        step[n] = if p == 1 { solved[0] } else { 0.0 };
+        let db = step[n];
+        let all = &mut step[n + 1..];
+        all.iter_mut().zip(&dz).for_each(|(out, dz)| *out = dz + db);
+        self.gram.accumulate(&active, &solved[p..], all);
+        (residual, step)
+    }
+
+    /// The weights that the losses at the last evaluated point say; a pinned sample's loss is 0.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let pinned = self.problem.pacing.weight(0.0, self.at.u);
+        let weight = |i: usize| match self.members.state[i] {
+            State::Pinned { .. } => pinned,
+            _ => self.at.weight[i].value.clamp(0.0, 1.0),
+        };
+        (0..self.n()).map(weight).collect()
+    }
+}

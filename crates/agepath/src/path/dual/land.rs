@@ -1,0 +1,243 @@
+//! From a point that is no local minimiser down to the next one: ACS chooses the way, lengthened where it crawls, and
+//! Newton on the active set finishes.
+
+use super::super::curve::{Curve, Halt, Landing, Stability};
+use super::{Dual, State};
+use crate::error::Breakdown;
+use crate::linalg::axpy;
+
+/// ACS steps before giving up.
+const MAX_STEPS: usize = 2000;
+/// Newton tries to finish once an ACS step is this share of the distance gone ...
+const CRAWL: f64 = 0.1;
+/// ... or this small, in units of z: SMO's own accuracy, where ACS has nowhere left to go.
+const SETTLED: f64 = 1e-5;
+/// After a failure, only when the steps have shrunk by this factor.
+const AGAIN: f64 = 0.3;
+/// Newton may end at most this share of the distance gone away from where ACS was.
+const BASIN: f64 = 0.5;
+/// Close to where the path ended a lengthened step may go this many times the distance gone, further out this many.
+const MICROSCOPIC: f64 = 0.01;
+const LEAP: f64 = 2.0;
+const STRIDE: f64 = 0.1;
+/// Newton steps on changing active sets.
+const MAX_NEWTON: usize = 80;
+/// Finished at this residual.
+const CONVERGED: f64 = 1e-12;
+/// A residual that no longer falls is accepted below this.
+const STAGNATED: f64 = 1e-10;
+/// Predictors this near to a kink, in units of z, are at it when Newton takes over from SMO.
+const NEAR_KINK: f64 = 1e-5;
+/// Differences of the objective below this share of it are rounding.
+const NOISE: f64 = 1e-13;
+/// First trial length along an exit, and how often it is doubled.
+const FIRST_EXIT: f64 = 1e-7;
+const MAX_EXITS: usize = 40;
+
+impl Dual<'_> {
+    /// Descends from the last evaluated point at its t; without an exit, with the weights of the current states.
+    pub(super) fn descend(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+        let (t, start) = (self.at.t, self.at.x.clone());
+        let from = self.merit(t, &start);
+        let first = match exit {
+            Some(exit) => self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?,
+            None => {
+                let weights = self.weights();
+                self.acs(&start, &weights)?
+            }
+        };
+        let end = self.walk(t, first, &start)?;
+        let drop = self.problem.ridge * (from - self.merit(t, &end));
+        let size = self.distance(&end, &start);
+        Ok(Landing { x: end, size, drop })
+    }
+
+    fn acs(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Halt> {
+        self.counters.acs_fits += 1;
+        self.fit_weighted(x, weights).map_err(Halt::Broken)
+    }
+
+    pub(super) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
+        self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+    }
+
+    /// Goes along `exit` until the objective has begun to fall, or to the lowest point seen.
+    fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
+        let mut length = FIRST_EXIT / self.norm(exit);
+        let mut lowest: Option<(f64, Vec<f64>)> = None;
+        for _ in 0..MAX_EXITS {
+            let mut x = start.to_vec();
+            axpy(length, exit, &mut x);
+            let rise = self.merit(t, &x) - from;
+            if rise < -10.0 * NOISE * from.abs() {
+                return Some(x);
+            }
+            if rise < lowest.as_ref().map_or(0.0, |(low, _)| *low) {
+                lowest = Some((rise, x));
+            }
+            length *= 2.0;
+        }
+        lowest.map(|(_, x)| x)
+    }
+
+    /// ACS from x until Newton can finish; sets members, evaluation and factor at the end.
+    pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64]) -> Result<Vec<f64>, Halt> {
+        let continuous = self.problem.pacing.is_continuous();
+        let mut tried = f64::INFINITY;
+        for _ in 0..MAX_STEPS {
+            self.evaluate_by_value(t, &x, None);
+            let weights = self.weights();
+            let fit = self.acs(&x, &weights)?;
+            let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
+            let settled = pace <= SETTLED;
+            if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || pace == 0.0) {
+                tried = pace;
+                if let Some(end) = self.finish(t, &fit, BASIN * gone.max(pace) + 10.0 * SETTLED) {
+                    return Ok(end);
+                }
+                if pace < 0.01 * SETTLED {
+                    return Err(Halt::Broken(Breakdown::Stalled));
+                }
+            }
+            x = if continuous { self.lengthen(t, &x, fit, gone, pace) } else { fit };
+        }
+        Err(Halt::Broken(Breakdown::Stalled))
+    }
+
+    /// Newton from an ACS step, if it ends in the same basin.
+    fn finish(&mut self, t: f64, fit: &[f64], within: f64) -> Option<Vec<f64>> {
+        let end = self.polish(t, fit.to_vec())?;
+        let (low, high) = (self.merit(t, &end), self.merit(t, fit));
+        (self.distance(&end, fit) <= within && low <= high + 1e4 * NOISE * high.abs()).then_some(end)
+    }
+
+    /// The ACS step, or further along it as long as the objective falls.
+    fn lengthen(&self, t: f64, x: &[f64], fit: Vec<f64>, gone: f64, pace: f64) -> Vec<f64> {
+        let longest = gone * if gone < MICROSCOPIC { LEAP } else { STRIDE };
+        if pace > 0.5 * longest || pace == 0.0 {
+            return fit;
+        }
+        let step: Vec<f64> = fit.iter().zip(x).map(|(f, x)| f - x).collect();
+        let lowest = self.merit(t, &fit);
+        for share in [1.0, 0.25, 0.0625] {
+            let mut trial = x.to_vec();
+            axpy(share * longest / pace, &step, &mut trial);
+            if self.merit(t, &trial) < lowest {
+                return trial;
+            }
+        }
+        fit
+    }
+
+    /// Newton with the active set following by value; None if it ends nowhere or at an unstable point.
+    pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>) -> Option<Vec<f64>> {
+        self.evaluate_by_value(t, &x, Some(NEAR_KINK));
+        self.settle(&mut x);
+        let mut last = f64::INFINITY;
+        for _ in 0..MAX_NEWTON {
+            self.evaluate_at(t, &x);
+            let moved = self.follow_values()?;
+            if moved {
+                self.settle(&mut x);
+                self.evaluate_at(t, &x);
+            }
+            let residual = self.residual();
+            if !residual.is_finite() {
+                return None;
+            }
+            let stable = self.refresh_factor(true) == Stability::Stable;
+            if !moved && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
+                if !stable {
+                    return None;
+                }
+                self.refresh(&mut x);
+                self.evaluate_at(t, &x);
+                return Some(x);
+            }
+            last = residual;
+            let step = self.newton();
+            axpy(1.0, &step, &mut x);
+        }
+        None
+    }
+
+    /// Moves samples to the states their values say; None where a weight would drop. Answers whether any did.
+    fn follow_values(&mut self) -> Option<bool> {
+        let n = self.n();
+        let mut changes: Vec<(usize, State)> = Vec::new();
+        for i in (0..n).filter(|&i| self.scale[i] > 0.0) {
+            let (z, beta) = (self.at.x[n + 1 + i], self.at.x[i]);
+            let state = self.members.state[i];
+            let next = match state {
+                State::Held { .. } => state,
+                State::Pinned { kink } => {
+                    let [(low, _), (high, _)] = self.ends(i, kink);
+                    let zone = self.at.cuts.zone(0.0);
+                    // Rounding may put it a hair beyond its end, from where it would only come back.
+                    let slack = 1e-12 * (high - low);
+                    if beta < low - slack {
+                        State::Smooth { piece: kink + 1, zone }
+                    } else if beta > high + slack {
+                        State::Smooth { piece: kink, zone }
+                    } else {
+                        state
+                    }
+                }
+                State::Smooth { piece, zone } => self.smooth_by_value(i, piece, zone, z),
+            };
+            if next != state {
+                changes.push((i, next));
+            }
+        }
+        let zone_of = |s: &State| match s {
+            State::Smooth { piece, zone } => Some((*piece, *zone)),
+            _ => None,
+        };
+        if !self.problem.pacing.is_continuous() {
+            let drops = |(i, to): &(usize, State)| match (zone_of(&self.members.state[*i]), zone_of(to)) {
+                (Some((_, a)), Some((_, b))) => a != b,
+                _ => false,
+            };
+            if changes.iter().any(drops) {
+                return None;
+            }
+        }
+        if changes.len() * 4 > self.members.active.len() {
+            for &(i, to) in &changes {
+                self.members.state[i] = to;
+                self.look(i);
+            }
+            self.relist();
+        } else {
+            for &(i, to) in &changes {
+                self.set_state(i, to);
+                if self.members.place[i].is_none() && matches!(to, State::Pinned { .. }) {
+                    // Cannot be told from here: the next factor decides.
+                    self.relist();
+                }
+            }
+        }
+        Some(!changes.is_empty())
+    }
+
+    fn smooth_by_value(&self, i: usize, piece: u8, zone: u8, z: f64) -> State {
+        let kinks = self.kinks[i].as_slice();
+        let slack = 1e-12 * self.problem.predictor_scale;
+        if let Some(&above) = kinks.get(usize::from(piece))
+            && z > above + slack
+        {
+            return self.at_kink(i, piece, piece + 1, zone);
+        }
+        if piece > 0 && z < kinks[usize::from(piece) - 1] - slack {
+            return self.at_kink(i, piece - 1, piece - 1, zone);
+        }
+        let value = self.at.loss[i].value;
+        let cuts = self.at.cuts.as_slice();
+        let beyond = |k: usize, slack: f64| cuts.get(k).is_some_and(|cut| value * cut.value > 1.0 + slack);
+        let zone_now = usize::from(zone);
+        if beyond(zone_now, 1e-12) || (zone_now > 0 && !beyond(zone_now - 1, -1e-12)) {
+            return State::Smooth { piece, zone: self.at.cuts.zone(value) };
+        }
+        State::Smooth { piece, zone }
+    }
+}

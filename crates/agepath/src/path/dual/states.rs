@@ -1,0 +1,159 @@
+//! Who is where: states by value, and changes of state with the factor kept up to date.
+
+use super::{Dual, State};
+
+/// A predictor within this of a kink, in units of z, may be pinned there.
+const AT_KINK: f64 = 1e-7;
+/// β nearer to an end of its interval than this share of it is at the end.
+const AT_END: f64 = 1e-9;
+
+impl Dual<'_> {
+    /// The state that z says, with β deciding at kinks. `reach` is how near counts as being at one.
+    fn state_by_value(&self, i: usize, x: &[f64], reach: f64) -> State {
+        let (z, beta, y) = (self.z(x)[i], x[i], self.problem.target[i]);
+        let near = reach * self.problem.predictor_scale;
+        let mut piece = self.kinks[i].piece(z);
+        for (k, &kink) in self.kinks[i].as_slice().iter().enumerate() {
+            if (z - kink).abs() > near || self.scale[i] == 0.0 {
+                continue;
+            }
+            let [(low, _), (high, _)] = self.ends(i, k as u8);
+            let margin = AT_END * (high - low);
+            if high > low && beta > low + margin && beta < high - margin {
+                return State::Pinned { kink: k as u8 };
+            }
+            if high > low {
+                piece = if beta >= high - margin { k as u8 } else { k as u8 + 1 };
+            }
+        }
+        let zone = self.at.cuts.zone(self.problem.loss.at_piece(piece, z, y).value);
+        State::Smooth { piece, zone }
+    }
+
+    /// Sets every state by value at (t, x) and evaluates there; the factor is left stale.
+    pub(super) fn evaluate_by_value(&mut self, t: f64, x: &[f64], reach: Option<f64>) {
+        self.set_time(t);
+        let reach = reach.unwrap_or(AT_KINK);
+        self.members.state = (0..self.n()).map(|i| self.state_by_value(i, x, reach)).collect();
+        self.evaluate_at(t, x);
+        self.relist();
+    }
+
+    /// Whether a sample's β can move.
+    fn moves(&self, i: usize) -> bool {
+        match self.members.state[i] {
+            State::Pinned { .. } => true,
+            State::Held { .. } => false,
+            State::Smooth { .. } => self.at.h[i] != 0.0 || self.at.q[i] != 0.0,
+        }
+    }
+
+    /// Lists the active samples anew; all other β become what their piece says.
+    pub(super) fn relist(&mut self) {
+        self.members.active = (0..self.n()).filter(|&i| self.moves(i)).collect();
+        self.members.place = vec![None; self.n()];
+        for (k, &i) in self.members.active.iter().enumerate() {
+            self.members.place[i] = Some(k);
+        }
+        self.stale = true;
+    }
+
+    /// Sets the β of samples that cannot move to what their piece says, and z with it.
+    pub(super) fn settle(&self, x: &mut [f64]) {
+        let fixed = |i: &usize| self.members.place[*i].is_none() && !matches!(self.members.state[*i], State::Held { .. });
+        let index: Vec<usize> = (0..self.n()).filter(fixed).filter(|&i| x[i] != -self.at.psi[i]).collect();
+        let change: Vec<f64> = index.iter().map(|&i| -self.at.psi[i] - x[i]).collect();
+        for &i in &index {
+            x[i] = -self.at.psi[i];
+        }
+        let z = self.n() + 1;
+        self.gram.accumulate(&index, &change, &mut x[z..]);
+    }
+
+    /// The value of D for a sample: 1/h, or 0 when pinned.
+    pub(super) fn diagonal(&self, i: usize) -> f64 {
+        match self.members.state[i] {
+            State::Pinned { .. } => 0.0,
+            _ => 1.0 / self.curvature(i),
+        }
+    }
+
+    /// h, kept away from 0: there a sample does not answer to z at all, and a tiny answer stands for none.
+    pub(super) fn curvature(&self, i: usize) -> f64 {
+        let h = self.at.h[i];
+        let least = LEAST_CURVATURE * self.unit;
+        if h.abs() >= least { h } else { -least }
+    }
+
+    /// Moves sample `i` to another state at the last evaluated point, the factor following if it can.
+    pub(super) fn set_state(&mut self, i: usize, to: State) {
+        self.members.state[i] = to;
+        self.look(i);
+        let (before, after) = (self.members.place[i], self.moves(i));
+        // Without active samples M is only a stand-in.
+        self.stale |= self.members.active.is_empty() && after;
+        let done = !self.stale && self.update(i, before, after);
+        if done {
+            self.counters.updates += 1;
+            self.updates_since_fresh += 1;
+        } else if !self.stale && before.is_none() && matches!(to, State::Pinned { .. }) {
+            // It depends on those that are pinned already.
+            return;
+        } else {
+            self.stale = true;
+        }
+        match (before, after) {
+            (None, true) => {
+                self.members.place[i] = Some(self.members.active.len());
+                self.members.active.push(i);
+                self.largest = self.largest.max(self.members.active.len());
+            }
+            (Some(k), false) => {
+                self.members.active.swap_remove(k);
+                self.members.place[i] = None;
+                if let Some(&moved) = self.members.active.get(k) {
+                    self.members.place[moved] = Some(k);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The same change in the factor; false, and nothing changed, if it cannot be made.
+    fn update(&mut self, i: usize, before: Option<usize>, after: bool) -> bool {
+        let to = self.diagonal(i);
+        match (before.map(|k| k + self.border()), after) {
+            (None, false) => true,
+            (Some(row), true) => {
+                let done = self.inverse.change_diagonal(row, to - self.kept[row]);
+                self.kept[row] = to;
+                done
+            }
+            (None, true) => {
+                let done = self.inverse.insert(&self.column_of(i), self.gram.entry(i, i) + to);
+                if done {
+                    self.kept.push(to);
+                }
+                done
+            }
+            (Some(row), false) => {
+                let done = self.inverse.swap_remove(row);
+                if done {
+                    self.kept.swap_remove(row);
+                }
+                done
+            }
+        }
+    }
+
+    /// The new row of M for a sample that is not in it yet.
+    fn column_of(&self, i: usize) -> Vec<f64> {
+        let kernel = self.gram.column(i);
+        let mut column = vec![1.0; self.border()];
+        column.extend(self.members.active.iter().map(|&j| kernel[j]));
+        column
+    }
+}
+
+/// In units of slope per unit of z.
+const LEAST_CURVATURE: f64 = 1e-9;

@@ -1,0 +1,244 @@
+//! The whole path in kernel space: start, follow, certify; and the solution at any age.
+
+use super::super::chart::Chart;
+use super::super::curve::{Curve, Halt};
+use super::super::follow::{Follower, Record, Step};
+use super::super::options::{Direction, PathOptions, Progress, Start};
+use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
+use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
+use super::Dual;
+use crate::error::{Breakdown, Error, Result};
+use crate::problem::Problem;
+use crate::space::Gram;
+use rand::{RngExt, SeedableRng};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Knots evenly spread over the path besides those at jumps: any age is then followed from a near one.
+const SPREAD_KNOTS: usize = 128;
+/// Random ages at which the path is checked, at most: each is a stop on the way.
+const MAX_CHECKS: usize = 200;
+/// The caller is asked once in so many events.
+const ASK_EVERY: usize = 16;
+
+/// Computes the path; see [`age_path`](super::super::age_path).
+pub(in super::super) fn dual_path(
+    problem: &Problem,
+    gram: &Gram,
+    options: &PathOptions,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Path> {
+    let begun = Instant::now();
+    let (low, high) = options.ages;
+    let chart = Chart::new(high);
+    let (t_low, t_high) = (chart.time(low), chart.time(high));
+    let down = options.direction == Direction::Down;
+    let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
+    let mut dual = Dual::new(problem, gram, chart);
+    let x = start(&mut dual, begin, options).map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
+    let watch = Watch {
+        callback: watch,
+        chart,
+        start: begin,
+        stop: last,
+        deadline: options.time_limit.map(|limit| begun + limit),
+        max_events: options.max_events,
+        end: None,
+    };
+    let mut log = Log { trace: Trace::default(), watch, theta: problem.parameters() };
+    let mut follower = Follower::new(&mut dual, begin, x);
+    let mut outcome = follower.advance(first, &mut log);
+    log.trace.rewind((0, 0));
+    let stops = stops(options, t_low, t_high, down);
+    if outcome.is_ok() {
+        log.knot(first, &follower.x);
+        for stop in stops {
+            outcome = follower.advance(stop, &mut log);
+            if outcome.is_err() {
+                break;
+            }
+            log.knot(stop, &follower.x);
+            if !log.watch.go_on(stop, &log.trace) {
+                outcome = Err(Halt::Stopped);
+                break;
+            }
+        }
+    }
+    let (t, x) = (follower.t, follower.x);
+    let end = match outcome {
+        Ok(()) => End::Complete,
+        Err(Halt::Stopped) => log.watch.end.unwrap_or(End::Interrupted),
+        Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(t), reason },
+        Err(Halt::Escaped) => End::Degenerate { age: chart.age(t), reason: Breakdown::Stalled },
+    };
+    if log.trace.knots.is_empty() {
+        if let End::Degenerate { age, reason } = end {
+            return Err(Error::NoSolution { age, reason });
+        }
+        // Stopped before the interval was reached: its first point, solved from where we are.
+        let end = dual.walk(first, x.clone(), &x).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+        log.knot(first, &end);
+    } else if end != End::Complete {
+        log.knot(t, &x);
+    }
+    let work = Work {
+        newton: dual.counters.evaluations,
+        factorizations: dual.counters.factorizations,
+        updates: dual.counters.updates,
+        acs_fits: dual.counters.acs_fits,
+        active: dual.largest,
+        seconds: begun.elapsed().as_secs_f64(),
+        ..Work::default()
+    };
+    let mut path = super::super::tracker::assemble(problem, options, chart, log.trace, end);
+    path.work = work;
+    path.certificate = certify(problem, options, &path);
+    Ok(path)
+}
+
+/// Where the path leaves a knot, in its order: spread evenly, at random ages to check, and at the end.
+fn stops(options: &PathOptions, t_low: f64, t_high: f64, down: bool) -> Vec<f64> {
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
+    let mut shares: Vec<f64> = (1..=SPREAD_KNOTS).map(|k| k as f64 / SPREAD_KNOTS as f64).collect();
+    shares.extend((0..options.certify.min(MAX_CHECKS)).map(|_| rng.random::<f64>()));
+    shares.sort_unstable_by(f64::total_cmp);
+    shares.dedup();
+    let (from, to) = if down { (t_high, t_low) } else { (t_low, t_high) };
+    let at = |share: f64| if share == 1.0 { to } else { from + share * (to - from) };
+    shares.into_iter().filter(|s| *s > 0.0).map(at).collect()
+}
+
+/// KKT residuals, from scratch, at every knot: those at random ages are among them.
+fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
+    let kkt = |k: &Knot| {
+        let mut theta = k.coef.clone();
+        theta.extend(problem.has_intercept().then_some(k.intercept));
+        problem.kkt(&theta, 1.0 / k.age)
+    };
+    Certificate {
+        max_kkt: path.knots.iter().map(kkt).fold(0.0, f64::max),
+        knots_checked: path.knots.len(),
+        between_checked: options.certify.min(MAX_CHECKS),
+    }
+}
+
+/// Brings the curve to a solution at time t.
+fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<Vec<f64>, Breakdown> {
+    let n = dual.n();
+    let zero = vec![0.0; 2 * n + 1];
+    let choice = if options.direction == Direction::Down { Start::Full } else { options.start };
+    let x = match choice {
+        Start::Full => dual.fit_weighted(&zero, &vec![1.0; n])?,
+        Start::Zero => zero,
+        Start::Random => {
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
+            let weights: Vec<f64> = (0..n).map(|_| rng.random()).collect();
+            dual.fit_weighted(&zero, &weights)?
+        }
+    };
+    let here = x.clone();
+    dual.walk(t, x, &here).map_err(|halt| match halt {
+        Halt::Broken(reason) => reason,
+        Halt::Escaped | Halt::Stopped => Breakdown::Stalled,
+    })
+}
+
+/// Events and the knots around jumps.
+struct Log<'w> {
+    trace: Trace,
+    watch: Watch<'w>,
+    /// How much of a point is θ.
+    theta: usize,
+}
+
+impl Log<'_> {
+    fn knot(&mut self, t: f64, x: &[f64]) {
+        self.trace.push_knot(RawKnot { t, x: x[..self.theta].to_vec() });
+    }
+
+    fn event(&mut self, event: RawEvent) -> bool {
+        self.trace.events.push(event);
+        !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(event.t, &self.trace)
+    }
+}
+
+impl Record for Log<'_> {
+    fn record(&mut self, step: Step<'_>) -> bool {
+        match step {
+            Step::Turn { t, cause } => self.event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 }),
+            Step::Leap { t, cause, from, to, size, drop } => {
+                self.knot(t, from);
+                self.knot(t, to);
+                self.event(RawEvent { t, kind: Kind::Jump, cause, size, drop })
+            }
+            Step::Move { .. } => true,
+        }
+    }
+}
+
+/// Ignores everything.
+struct Silent;
+
+impl Record for Silent {
+    fn record(&mut self, _: Step<'_>) -> bool {
+        true
+    }
+}
+
+/// θ at `age`, followed from `knot`.
+pub(in super::super) fn at(problem: &Problem, gram: &Gram, high: f64, knot: &Knot, age: f64) -> Result<Vec<f64>> {
+    let chart = Chart::new(high);
+    let mut dual = Dual::new(problem, gram, chart);
+    let x = follow_to(&mut dual, knot, age)?;
+    Ok(dual.theta(&x))
+}
+
+fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
+    let (begin, t) = (dual.chart.time(knot.age), dual.chart.time(age));
+    let broken = |reason| Error::NoSolution { age, reason };
+    let x = dual.point_of(&knot.coef, knot.intercept);
+    let x = dual.polish(begin, x.clone()).unwrap_or(x);
+    let mut follower = Follower::new(dual, begin, x);
+    match follower.advance(t, &mut Silent) {
+        Ok(()) => Ok(follower.x),
+        Err(Halt::Broken(reason)) => Err(broken(reason)),
+        Err(_) => Err(broken(Breakdown::Stalled)),
+    }
+}
+
+/// dθ/dλ at the solution `point` at its age.
+pub(in super::super) fn slope(problem: &Problem, gram: &Gram, high: f64, point: &Knot) -> Result<Vec<f64>> {
+    let chart = Chart::new(high);
+    let mut dual = Dual::new(problem, gram, chart);
+    let t = chart.time(point.age);
+    let x = dual.point_of(&point.coef, point.intercept);
+    let stalled = Error::NoSolution { age: point.age, reason: Breakdown::Stalled };
+    let x = dual.polish(t, x).ok_or(stalled)?;
+    dual.evaluate(t, &x);
+    // λ = 1/u, so dλ/dt = −λ² du/dt.
+    let clock = -point.age * point.age * chart.speed(t);
+    let motion = dual.tangent();
+    Ok(dual.theta(&motion).into_iter().map(|by_time| by_time / clock).collect())
+}
+
+/// SMO's tolerance where the fit itself is wanted, in units of z.
+const FIT_TOLERANCE: f64 = 1e-9;
+
+/// θ of the weighted convex fit.
+pub(crate) fn fit(problem: &Problem, gram: &Gram, weights: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
+    let mut dual = Dual::new(problem, gram, Chart::new(1.0));
+    let zero = vec![0.0; 2 * dual.n() + 1];
+    let x = dual.fit_to(&zero, weights, FIT_TOLERANCE)?;
+    Ok(dual.theta(&x))
+}
+
+/// One step of plain ACS: θ of the fit with the weights of the losses at `theta`.
+pub(crate) fn acs(problem: &Problem, gram: &Gram, age: f64, theta: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
+    let mut dual = Dual::new(problem, gram, Chart::new(age));
+    let n = dual.n();
+    let x = dual.point_of(&theta[..n], theta.get(n).copied().unwrap_or(0.0));
+    let weight = |l: f64| problem.pacing.weight(l, 1.0 / age);
+    let weights: Vec<f64> = problem.losses(theta).into_iter().map(weight).collect();
+    let x = dual.fit_to(&x, &weights, FIT_TOLERANCE)?;
+    Ok(dual.theta(&x))
+}
