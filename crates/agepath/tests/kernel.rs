@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 fn breast_cancer() {
     let only = std::env::var("ONLY").unwrap_or_default();
     for entry in pacing::REGISTRY.iter().filter(|e| only.is_empty() || only.contains(e.name)) {
-        for direction in [Direction::Down, Direction::Up] {
-            for c in [0.2, 1.0, 2.0] {
+        for direction in if std::env::var("DOWN").is_ok() { vec![Direction::Down] } else { vec![Direction::Down, Direction::Up] } {
+            for c in std::env::var("CS").unwrap_or("0.2 1 2".into()).split(" ").map(|c| c.parse::<f64>().unwrap()) {
                 let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
                 let options = PrepareOptions {
                     model: Some("svm".into()),

@@ -147,6 +147,7 @@ impl Dual<'_> {
             self.release();
         }
         let cause = Cause::Sample { index: i, from: from.1, to: name };
+        if std::env::var("DBG").is_ok() { let st = self.refresh_factor(true); eprintln!("flip t {:.10} age {:.6} {cause:?} beta {:.3e} z {:.10} y {} active {} stab {:?}", self.at.t, 1.0/self.at.u, self.at.x[i], self.at.x[self.n()+1+i], self.problem.target[i], self.members.active.len(), st); }
         if drops {
             return Flip { cause, verdict: Verdict::Jump { exit: None } };
         }

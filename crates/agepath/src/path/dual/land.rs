@@ -14,6 +14,8 @@ const CRAWL: f64 = 0.1;
 const SETTLED: f64 = 1e-5;
 /// After a failure, only when the steps have shrunk by this factor.
 const AGAIN: f64 = 0.3;
+/// ... or so many steps have been made.
+const RETRY: usize = 6;
 /// Newton may end at most this share of the distance gone away from where ACS was.
 const BASIN: f64 = 0.5;
 /// Close to where the path ended a lengthened step may go this many times the distance gone, further out this many.
@@ -21,7 +23,9 @@ const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
 const STRIDE: f64 = 0.1;
 /// Newton steps on changing active sets.
-const MAX_NEWTON: usize = 80;
+const MAX_NEWTON: usize = 40;
+/// An unstable point with less residual than this is a saddle: Newton has nothing to find there.
+const SADDLE: f64 = 1e-6;
 /// Finished at this residual.
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
@@ -46,7 +50,7 @@ impl Dual<'_> {
                 self.acs(&start, &weights)?
             }
         };
-        let end = self.walk(t, first, &start)?;
+        let end = self.walk(t, first, &start, 0.0)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         let size = self.distance(&end, &start);
         Ok(Landing { x: end, size, drop })
@@ -80,25 +84,28 @@ impl Dual<'_> {
         lowest.map(|(_, x)| x)
     }
 
-    /// ACS from x until Newton can finish; sets members, evaluation and factor at the end.
-    pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64]) -> Result<Vec<f64>, Halt> {
+    /// ACS from x until Newton can finish, not further away than a share of the distance gone from `start`, or of
+    /// `at_least`. Sets members, evaluation and factor at the end.
+    pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
-        let mut tried = f64::INFINITY;
-        for _ in 0..MAX_STEPS {
+        let (mut tried, mut since) = (f64::INFINITY, 0);
+        for k in 0..MAX_STEPS {
             self.evaluate_by_value(t, &x, None);
             let weights = self.weights();
             let fit = self.acs(&x, &weights)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             let settled = pace <= SETTLED;
-            if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || pace == 0.0) {
-                tried = pace;
-                if let Some(end) = self.finish(t, &fit, BASIN * gone.max(pace) + 10.0 * SETTLED) {
+            if std::env::var("DBG").is_ok() { eprintln!("  walk {k} t {t:.9} gone {gone:.3e} pace {pace:.3e} merit {:.12} active {}", self.merit(t,&x), self.members.active.len()); }
+            if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
+                (tried, since) = (pace, 0);
+                if let Some(end) = self.finish(t, &fit, BASIN * gone.max(pace).max(at_least)) {
                     return Ok(end);
                 }
-                if pace < 0.01 * SETTLED {
+                if pace == 0.0 {
                     return Err(Halt::Broken(Breakdown::Stalled));
                 }
             }
+            since += 1;
             x = if continuous { self.lengthen(t, &x, fit, gone, pace) } else { fit };
         }
         Err(Halt::Broken(Breakdown::Stalled))
@@ -108,7 +115,7 @@ impl Dual<'_> {
     fn finish(&mut self, t: f64, fit: &[f64], within: f64) -> Option<Vec<f64>> {
         let end = self.polish(t, fit.to_vec())?;
         let (low, high) = (self.merit(t, &end), self.merit(t, fit));
-        (self.distance(&end, fit) <= within && low <= high + 1e4 * NOISE * high.abs()).then_some(end)
+        (self.distance(&end, fit) <= within && low <= high + 10.0 * NOISE * high.abs()).then_some(end)
     }
 
     /// The ACS step, or further along it as long as the objective falls.
@@ -145,6 +152,7 @@ impl Dual<'_> {
             if !residual.is_finite() {
                 return None;
             }
+            if std::env::var("DBG").is_ok() { let st = self.refresh_factor(true); eprintln!("    polish residual {residual:.2e} moved {moved} active {} stab {:?}", self.members.active.len(), st); }
             let stable = self.refresh_factor(true) == Stability::Stable;
             if !moved && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
                 if !stable {
@@ -153,6 +161,9 @@ impl Dual<'_> {
                 self.refresh(&mut x);
                 self.evaluate_at(t, &x);
                 return Some(x);
+            }
+            if !stable && residual <= SADDLE {
+                return None;
             }
             last = residual;
             let step = self.newton();

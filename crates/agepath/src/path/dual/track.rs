@@ -18,6 +18,8 @@ use std::time::Instant;
 const SPREAD_KNOTS: usize = 128;
 /// Random ages at which the path is checked, at most: each is a stop on the way.
 const MAX_CHECKS: usize = 200;
+/// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
+const ANY_BASIN: f64 = 0.1;
 /// The caller is asked once in so many events.
 const ASK_EVERY: usize = 16;
 
@@ -76,7 +78,7 @@ pub(in super::super) fn dual_path(
             return Err(Error::NoSolution { age, reason });
         }
         // Stopped before the interval was reached: its first point, solved from where we are.
-        let end = dual.walk(first, x.clone(), &x).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+        let end = dual.walk(first, x.clone(), &x, ANY_BASIN).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
         log.knot(first, &end);
     } else if end != End::Complete {
         log.knot(t, &x);
@@ -137,7 +139,7 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<
         }
     };
     let here = x.clone();
-    dual.walk(t, x, &here).map_err(|halt| match halt {
+    dual.walk(t, x, &here, ANY_BASIN).map_err(|halt| match halt {
         Halt::Broken(reason) => reason,
         Halt::Escaped | Halt::Stopped => Breakdown::Stalled,
     })
