@@ -1,8 +1,8 @@
 //! Paths in kernel space on real data, judged by residuals from scratch.
 
 use agepath::dataset::{ReadOptions, builtin};
-use agepath::model::Strength;
 use agepath::loss::LossParameters;
+use agepath::model::Strength;
 use agepath::pacing::{self, PacingParameters};
 use agepath::path::{Direction, End, PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Validation, prepare};
@@ -12,7 +12,9 @@ use std::ops::ControlFlow;
 fn breast_cancer() {
     let only = std::env::var("ONLY").unwrap_or_default();
     for entry in pacing::REGISTRY.iter().filter(|e| only.is_empty() || only.contains(e.name)) {
-        for direction in if std::env::var("DOWN").is_ok() { vec![Direction::Down] } else { vec![Direction::Down, Direction::Up] } {
+        for direction in
+            if std::env::var("DOWN").is_ok() { vec![Direction::Down] } else { vec![Direction::Down, Direction::Up] }
+        {
             for c in std::env::var("CS").unwrap_or("0.2 1 2".into()).split(" ").map(|c| c.parse::<f64>().unwrap()) {
                 let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
                 let options = PrepareOptions {

@@ -44,7 +44,13 @@ impl Inverse {
             let (p, s) = (diagonal[k], below[k]);
             if k + 1 < m && s != 0.0 {
                 let (q, det) = (diagonal[k + 1], diagonal[k] * diagonal[k + 1] - s * s);
-                let signs = if det < 0.0 { (1, 1) } else if p + q > 0.0 { (2, 0) } else { (0, 2) };
+                let signs = if det < 0.0 {
+                    (1, 1)
+                } else if p + q > 0.0 {
+                    (2, 0)
+                } else {
+                    (0, 2)
+                };
                 self.inertia = (self.inertia.0 + signs.0, self.inertia.1 + signs.1);
                 k += 2;
             } else {

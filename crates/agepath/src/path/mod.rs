@@ -21,3 +21,4 @@ mod window;
 pub use options::{Direction, PathOptions, Progress, Start};
 pub use tracker::age_path;
 pub use types::{Cause, Certificate, End, Event, Kind, Knot, Path, Point, Work};
+pub use types::{NO_LOSS, PINNED};

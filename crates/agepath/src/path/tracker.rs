@@ -1,8 +1,8 @@
 //! The whole path: start, follow, certify.
 
 use super::chart::Chart;
-use super::dual;
 use super::curve::{Curve, Halt};
+use super::dual;
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
 use super::trace::{RawKnot, Trace, Watch};

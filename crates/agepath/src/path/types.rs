@@ -16,6 +16,11 @@ pub struct Knot {
     pub intercept: f64,
 }
 
+/// What events call a sample on a piece of its loss without slope: no loss, whatever the pacing.
+pub const NO_LOSS: &str = "N";
+/// What events call a sample that is pinned at a kink of its loss.
+pub const PINNED: &str = "Z";
+
 /// What kind of critical point an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

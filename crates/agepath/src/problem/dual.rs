@@ -78,7 +78,8 @@ impl Problem {
 
     fn violation_dual(&self, beta: &[f64], z: &[f64], weight: impl Fn(usize, f64, f64) -> f64) -> f64 {
         let unit = self.slope_unit();
-        let samples = (0..z.len()).map(|i| self.off_graph(i, z[i], -self.ridge * beta[i], unit, |l, e| weight(i, l, e)));
+        let samples =
+            (0..z.len()).map(|i| self.off_graph(i, z[i], -self.ridge * beta[i], unit, |l, e| weight(i, l, e)));
         let worst = samples.fold(0.0, f64::max);
         if !self.intercept {
             return worst;

@@ -5,7 +5,7 @@ use crate::error::{Breakdown, Error};
 use crate::loss::LossParameters;
 use crate::model::Model;
 use crate::pacing::PacingSpec;
-use crate::path::{Cause, Certificate, Direction, End, Event, Kind, Knot, Path, Work};
+use crate::path::{Cause, Certificate, Direction, End, Event, Kind, Knot, NO_LOSS, PINNED, Path, Work};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::problem::Spec;
@@ -246,9 +246,10 @@ impl PathFile {
         let wrong = |message: String| DataError::NotPath { file: file.into(), message };
         self.check_sizes().map_err(wrong)?;
         let size = if self.problem.kernel.is_some() { self.problem.n } else { self.problem.d };
-        let zones = self.problem.pacing.build()?.zones();
+        let mut zones = self.problem.pacing.build()?.zones().to_vec();
+        zones.extend([NO_LOSS, PINNED]);
         let events = self.events.iter().map(|e| {
-            e.event(zones)
+            e.event(&zones)
                 .filter(|event| self.is_inside(event))
                 .ok_or_else(|| wrong(format!("the event at age {} is not understood", e.age)))
         });

@@ -43,8 +43,8 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
         }
     };
     if let Some(gram) = &problem.gram {
-        let theta = dual::fit(problem, gram, weights)
-            .map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+        let theta =
+            dual::fit(problem, gram, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
         let kkt = problem.kkt_weighted(gram, &theta, weights);
         return Ok(Fit { theta, kkt, iterations: 1 });
     }

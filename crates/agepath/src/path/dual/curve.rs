@@ -4,7 +4,7 @@
 //! ends of β in the first two places.
 
 use super::super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
-use super::super::types::Cause;
+use super::super::types::{Cause, NO_LOSS, PINNED};
 use super::{Dual, State};
 use crate::pacing::Cut;
 
@@ -89,11 +89,11 @@ impl Dual<'_> {
     /// What the state of a sample is called in events: its zone, N on a piece without slope, Z at a kink.
     fn name(&self, i: usize) -> &'static str {
         match self.members.state[i] {
-            State::Pinned { .. } | State::Held { .. } => "Z",
+            State::Pinned { .. } | State::Held { .. } => PINNED,
             State::Smooth { zone, .. } => {
                 let l = &self.at.loss[i];
                 let flat = l.slope == 0.0 && l.curvature == 0.0;
-                if flat { "N" } else { self.problem.pacing.zones()[usize::from(zone)] }
+                if flat { NO_LOSS } else { self.problem.pacing.zones()[usize::from(zone)] }
             }
         }
     }
@@ -136,7 +136,7 @@ impl Dual<'_> {
             (_, Side::Upper) => self.at.loss[i].slope.signum(),
             (_, Side::Lower) => -self.at.loss[i].slope.signum(),
         };
-        let mut exit = if drops { None } else { self.exit(i, way) };
+        let exit = if drops { None } else { self.exit(i, way) };
         self.set_state(i, to);
         let name = self.name(i);
         if self.members.place[i].is_none() && matches!(to, State::Pinned { .. }) {
@@ -147,22 +147,12 @@ impl Dual<'_> {
             self.release();
         }
         let cause = Cause::Sample { index: i, from: from.1, to: name };
-        if std::env::var("DBG").is_ok() { let st = self.refresh_factor(true); eprintln!("flip t {:.10} age {:.6} {cause:?} beta {:.3e} z {:.10} y {} active {} stab {:?}", self.at.t, 1.0/self.at.u, self.at.x[i], self.at.x[self.n()+1+i], self.problem.target[i], self.members.active.len(), st); }
         if drops {
             return Flip { cause, verdict: Verdict::Jump { exit: None } };
         }
         let verdict = match self.refresh_factor(true) {
             Stability::Stable => Verdict::Turning,
-            Stability::Unstable => {
-                self.factorize();
-                match self.stability() {
-                    Stability::Stable => Verdict::Turning,
-                    Stability::Unstable => {
-                        exit = exit.or_else(|| self.exit(i, way));
-                        Verdict::Jump { exit }
-                    }
-                }
-            }
+            Stability::Unstable => Verdict::Jump { exit: exit.or_else(|| self.exit(i, way)) },
         };
         Flip { cause, verdict }
     }
@@ -178,16 +168,8 @@ impl Curve for Dual<'_> {
     }
 
     fn residual(&self) -> f64 {
-        let n = self.n();
-        let worst = self.members.active.iter().map(|&i| match self.members.state[i] {
-            State::Pinned { kink } => (self.at.x[n + 1 + i] - self.kink(i, kink)).abs() / self.problem.predictor_scale,
-            _ => (self.at.x[i] + self.at.psi[i]).abs() / self.unit,
-        });
-        let worst = worst.fold(0.0, f64::max);
-        if self.border() == 0 || self.members.active.is_empty() {
-            return worst;
-        }
-        worst.max(self.at.x[..n].iter().sum::<f64>().abs() / self.unit)
+        // Beyond a fold Newton finds the other branch: that is no solution.
+        if self.fresh && self.stability() == Stability::Unstable { f64::INFINITY } else { self.imbalance() }
     }
 
     fn refactor(&mut self) -> Stability {

@@ -34,6 +34,8 @@ const STAGNATED: f64 = 1e-10;
 const NEAR_KINK: f64 = 1e-5;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-13;
+/// A relative change of age that brings samples on a threshold inside.
+const HAIR: f64 = 1e-4;
 /// First trial length along an exit, and how often it is doubled.
 const FIRST_EXIT: f64 = 1e-7;
 const MAX_EXITS: usize = 40;
@@ -44,7 +46,10 @@ impl Dual<'_> {
         let (t, start) = (self.at.t, self.at.x.clone());
         let from = self.merit(t, &start);
         let first = match exit {
-            Some(exit) => self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?,
+            Some(exit) => match self.leave(t, &start, from, exit) {
+                Some(x) => x,
+                None => self.leave_with_tied(t, &start, from)?,
+            },
             None => {
                 let weights = self.weights();
                 self.acs(&start, &weights)?
@@ -54,6 +59,17 @@ impl Dual<'_> {
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         let size = self.distance(&end, &start);
         Ok(Landing { x: end, size, drop })
+    }
+
+    /// Where many samples lie on the same threshold, all of them have to move: in the direction of ACS at an age that is
+    /// larger by a hair.
+    fn leave_with_tied(&mut self, t: f64, start: &[f64], from: f64) -> Result<Vec<f64>, Halt> {
+        let u = self.at.u * (1.0 - HAIR);
+        let loss = |i: usize| self.problem.loss.at(self.z(start)[i], self.problem.target[i]).value;
+        let weights: Vec<f64> = (0..self.n()).map(|i| self.problem.pacing.weight(loss(i), u)).collect();
+        let fit = self.acs(start, &weights)?;
+        let exit: Vec<f64> = fit.iter().zip(start).map(|(f, s)| f - s).collect();
+        self.leave(t, start, from, &exit).ok_or(Halt::Broken(Breakdown::Stalled))
     }
 
     fn acs(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Halt> {
@@ -89,13 +105,12 @@ impl Dual<'_> {
     pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
         let (mut tried, mut since) = (f64::INFINITY, 0);
-        for k in 0..MAX_STEPS {
+        for _ in 0..MAX_STEPS {
             self.evaluate_by_value(t, &x, None);
             let weights = self.weights();
             let fit = self.acs(&x, &weights)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             let settled = pace <= SETTLED;
-            if std::env::var("DBG").is_ok() { eprintln!("  walk {k} t {t:.9} gone {gone:.3e} pace {pace:.3e} merit {:.12} active {}", self.merit(t,&x), self.members.active.len()); }
             if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
                 (tried, since) = (pace, 0);
                 if let Some(end) = self.finish(t, &fit, BASIN * gone.max(pace).max(at_least)) {
@@ -148,11 +163,10 @@ impl Dual<'_> {
                 self.settle(&mut x);
                 self.evaluate_at(t, &x);
             }
-            let residual = self.residual();
+            let residual = self.imbalance();
             if !residual.is_finite() {
                 return None;
             }
-            if std::env::var("DBG").is_ok() { let st = self.refresh_factor(true); eprintln!("    polish residual {residual:.2e} moved {moved} active {} stab {:?}", self.members.active.len(), st); }
             let stable = self.refresh_factor(true) == Stability::Stable;
             if !moved && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
                 if !stable {

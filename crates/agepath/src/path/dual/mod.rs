@@ -17,8 +17,8 @@ mod states;
 mod system;
 mod track;
 
-pub(super) use track::{at, dual_path, slope};
 pub(crate) use track::{acs, fit};
+pub(super) use track::{at, dual_path, slope};
 
 use super::chart::Chart;
 use super::patch::Counters;
@@ -87,6 +87,8 @@ pub(super) struct Dual<'p> {
     kept: Vec<f64>,
     /// Whether `inverse` belongs to the members at all.
     stale: bool,
+    /// Whether it was made at the last evaluated point.
+    fresh: bool,
     /// How well the last solve with a moved diagonal contracted.
     contraction: f64,
     updates_since_fresh: usize,
@@ -118,6 +120,7 @@ impl<'p> Dual<'p> {
             inverse: Inverse::default(),
             kept: Vec::new(),
             stale: true,
+            fresh: false,
             contraction: 1.0,
             updates_since_fresh: 0,
             events_since_refresh: Cell::new(0),
@@ -202,6 +205,7 @@ impl<'p> Dual<'p> {
     fn evaluate_at(&mut self, t: f64, x: &[f64]) {
         let n = self.n();
         self.counters.evaluations += 1;
+        self.fresh = false;
         self.set_time(t);
         let at = &mut self.at;
         at.x.clear();

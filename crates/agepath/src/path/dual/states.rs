@@ -60,7 +60,8 @@ impl Dual<'_> {
 
     /// Sets the β of samples that cannot move to what their piece says, and z with it.
     pub(super) fn settle(&self, x: &mut [f64]) {
-        let fixed = |i: &usize| self.members.place[*i].is_none() && !matches!(self.members.state[*i], State::Held { .. });
+        let fixed =
+            |i: &usize| self.members.place[*i].is_none() && !matches!(self.members.state[*i], State::Held { .. });
         let index: Vec<usize> = (0..self.n()).filter(fixed).filter(|&i| x[i] != -self.at.psi[i]).collect();
         let change: Vec<f64> = index.iter().map(|&i| -self.at.psi[i] - x[i]).collect();
         for &i in &index {
@@ -88,6 +89,7 @@ impl Dual<'_> {
     /// Moves sample `i` to another state at the last evaluated point, the factor following if it can.
     pub(super) fn set_state(&mut self, i: usize, to: State) {
         self.members.state[i] = to;
+        self.fresh = false;
         self.look(i);
         let (before, after) = (self.members.place[i], self.moves(i));
         // Without active samples M is only a stand-in.

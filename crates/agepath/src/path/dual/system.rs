@@ -42,6 +42,7 @@ impl Dual<'_> {
         self.counters.factorizations += 1;
         self.updates_since_fresh = 0;
         self.contraction = 0.0;
+        self.fresh = true;
         self.stale = false;
         let p = self.border();
         self.kept = self.diagonals();
@@ -99,9 +100,24 @@ impl Dual<'_> {
         if self.inverse.inertia() == (positive, negative) { Stability::Stable } else { Stability::Unstable }
     }
 
+    /// ‖F‖ over the active samples and Σβ; not a number if any part of it is none.
+    pub(super) fn imbalance(&self) -> f64 {
+        let n = self.n();
+        let parts = self.members.active.iter().map(|&i| match self.members.state[i] {
+            State::Pinned { kink } => (self.at.x[n + 1 + i] - self.kink(i, kink)).abs() / self.problem.predictor_scale,
+            _ => (self.at.x[i] + self.at.psi[i]).abs() / self.unit,
+        });
+        let worst = parts.fold(0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a });
+        if self.border() == 0 || self.members.active.is_empty() || worst.is_nan() {
+            return worst;
+        }
+        worst.max(self.at.x[..n].iter().sum::<f64>().abs() / self.unit)
+    }
+
     /// A fresh factor unless the kept one still serves.
     pub(super) fn refresh_factor(&mut self, demanded: bool) -> Stability {
-        if self.stale || self.updates_since_fresh > MAX_UPDATES || (demanded && self.contraction > SLOW) {
+        let doubtful = || self.contraction > SLOW || (!self.fresh && self.stability() == Stability::Unstable);
+        if self.stale || self.updates_since_fresh > MAX_UPDATES || (demanded && doubtful()) {
             self.factorize();
         }
         self.stability()

@@ -78,7 +78,9 @@ pub(in super::super) fn dual_path(
             return Err(Error::NoSolution { age, reason });
         }
         // Stopped before the interval was reached: its first point, solved from where we are.
-        let end = dual.walk(first, x.clone(), &x, ANY_BASIN).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+        let end = dual
+            .walk(first, x.clone(), &x, ANY_BASIN)
+            .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
         log.knot(first, &end);
     } else if end != End::Complete {
         log.knot(t, &x);
