@@ -10,6 +10,7 @@ use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
 use agepath::report::PlotFormat;
 use agepath::select::{METRICS, RULES, Rule};
+use agepath::space::{Gamma, KERNELS, Kernel, KernelParameters};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -53,6 +54,18 @@ pub struct PathArgs {
     /// The quantile of `quantile`
     #[arg(long, default_value_t = LossParameters::default().quantile, allow_negative_numbers = true)]
     quantile: f64,
+    /// Kernel [default: that of the model: rbf for svm, squared-svm, svr and quantile, none for the others]
+    #[arg(long, value_parser = kernels())]
+    kernel: Option<String>,
+    /// Gamma of the kernel: a number, or `scale` for 1/(columns x variance)
+    #[arg(long, default_value_t = KernelParameters::default().gamma, allow_hyphen_values = true)]
+    kernel_gamma: Gamma,
+    /// Degree of the polynomial kernel
+    #[arg(long, default_value_t = KernelParameters::default().degree)]
+    kernel_degree: u32,
+    /// Constant of the polynomial and the sigmoid kernel
+    #[arg(long, default_value_t = KernelParameters::default().coef0, allow_negative_numbers = true)]
+    kernel_coef0: f64,
     /// Pacing
     #[arg(long, default_value = DEFAULT_PACING, value_parser = pacings())]
     pacing: String,
@@ -149,6 +162,7 @@ impl PathArgs {
         let options = PrepareOptions {
             model: self.model.clone(),
             strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, loss: self.loss_parameters() },
+            kernel: self.kernel()?,
             pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
             intercept: !self.no_intercept,
             standardize: !self.no_standardize,
@@ -159,6 +173,18 @@ impl PathArgs {
         };
         options.validate()?;
         Ok(options)
+    }
+
+    fn kernel(&self) -> Result<Option<Kernel>> {
+        let parameters =
+            KernelParameters { gamma: self.kernel_gamma, degree: self.kernel_degree, coef0: self.kernel_coef0 };
+        let given = parameters != KernelParameters::default();
+        match &self.kernel {
+            Some(name) => Ok(Some(Kernel::by_name(name, &parameters)?)),
+            // Parameters alone speak of the model's own kernel.
+            None if given => Ok(Some(Kernel::by_name(KERNELS[0].name, &parameters)?)),
+            None => Ok(None),
+        }
     }
 
     fn loss_parameters(&self) -> LossParameters {
@@ -213,6 +239,10 @@ fn choices<'a>(list: impl Iterator<Item = (&'static str, &'a str)>) -> PossibleV
 
 fn models() -> PossibleValuesParser {
     choices(model::REGISTRY.iter().map(|m| (m.name, m.summary)))
+}
+
+fn kernels() -> PossibleValuesParser {
+    choices(KERNELS.iter().map(|k| (k.name, k.summary)))
 }
 
 fn pacings() -> PossibleValuesParser {

@@ -2,7 +2,7 @@
 
 use crate::output::emit;
 use agepath::path::Point;
-use agepath::report::restore;
+use agepath::report::{restore, sparse};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -18,11 +18,14 @@ pub struct AtArgs {
     ages: Vec<f64>,
 }
 
-/// One line of output; coefficients, intercept and losses are in the solver's units.
+/// One line of output, with `coef` in linear space and `dual` in kernel space; coefficients, intercept and losses are in the solver's units.
 #[derive(Serialize)]
 struct Line<'a> {
     age: f64,
-    coef: &'a [f64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coef: Option<&'a [f64]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dual: Option<Vec<(usize, f64)>>,
     intercept: f64,
     kkt: f64,
     weights: &'a [f64],
@@ -36,16 +39,17 @@ pub fn run(args: &AtArgs) -> Result<()> {
     let names = run.problem.pacing().zones();
     for &age in &args.ages {
         let point = run.path.at(&run.problem, age)?;
-        let text = serde_json::to_string(&line(&point, names))?;
+        let text = serde_json::to_string(&line(&point, names, run.problem.kernel().is_some()))?;
         emit(|out| writeln!(out, "{text}"))?;
     }
     Ok(())
 }
 
-fn line<'a>(point: &'a Point, names: &[&'static str]) -> Line<'a> {
+fn line<'a>(point: &'a Point, names: &[&'static str], in_kernel_space: bool) -> Line<'a> {
     Line {
         age: point.age,
-        coef: &point.coef,
+        coef: (!in_kernel_space).then_some(&point.coef),
+        dual: in_kernel_space.then(|| sparse(&point.coef)),
         intercept: point.intercept,
         kkt: point.kkt,
         weights: &point.weights,

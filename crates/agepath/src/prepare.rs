@@ -12,6 +12,7 @@ use crate::model::{Model, Strength};
 use crate::pacing::{PacingParameters, PacingSpec};
 use crate::problem::{Problem, Spec};
 use crate::solver;
+use crate::space::Kernel;
 
 /// Share of the rows that validate unless told otherwise.
 pub const VALIDATION_FRACTION: f64 = 0.25;
@@ -45,6 +46,8 @@ pub struct PrepareOptions {
     pub model: Option<String>,
     /// Strengths of penalty and loss.
     pub strength: Strength,
+    /// The kernel. Default: that of the model, if it has one; else linear space.
+    pub kernel: Option<Kernel>,
     /// The pacing. Default: [`DEFAULT_PACING`].
     pub pacing: PacingSpec,
     /// Whether the model has an intercept. Default: yes.
@@ -68,6 +71,7 @@ impl Default for PrepareOptions {
         PrepareOptions {
             model: None,
             strength: Strength::default(),
+            kernel: None,
             pacing,
             intercept: true,
             standardize: true,
@@ -83,6 +87,7 @@ impl PrepareOptions {
     /// Refuses values that no data could make sense of, before any data is read.
     pub fn validate(&self) -> Result<()> {
         self.pacing.build()?;
+        self.kernel.map_or(Ok(()), |kernel| kernel.validate())?;
         let models = match &self.model {
             Some(name) => std::slice::from_ref(Model::by_name(name)?),
             None => crate::model::REGISTRY,
@@ -138,7 +143,15 @@ pub fn prepare_rows(
     mut notices: Vec<Notice>,
 ) -> Result<Prepared> {
     options.validate()?;
-    let spec = Spec::preset(model, &options.strength, options.pacing);
+    let preset = Spec::preset(model, &options.strength, options.pacing);
+    let spec = Spec { kernel: options.kernel.or(preset.kernel), ..preset };
+    if spec.kernel == Some(Kernel::Precomputed) && options.validation != Validation::None {
+        return Err(Error::Option {
+            name: "validation",
+            value: "rows of the file".into(),
+            expected: "0 with a precomputed kernel: its columns belong to the rows that train".into(),
+        });
+    }
     let (train, validation) = divide(data, options)?;
     let (train, noise) = match options.noise {
         Some(noise) => {
@@ -148,7 +161,9 @@ pub fn prepare_rows(
         None => (train, None),
     };
     train.check_target()?;
-    let (scaling, more) = Scaling::fit(&train, options.standardize, options.target_scale);
+    // Kernel values are not features.
+    let standardize = options.standardize && spec.kernel != Some(Kernel::Precomputed);
+    let (scaling, more) = Scaling::fit(&train, standardize, options.target_scale);
     let problem = build(&train, &scaling, options.intercept, &spec)?;
     notices.extend(more);
     let encoding = Encoding::numbers(train.features());

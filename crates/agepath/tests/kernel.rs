@@ -1,49 +1,107 @@
-//! Paths in kernel space on real data, judged by residuals from scratch.
+//! Paths in kernel space on real data: residuals from scratch at every knot and at random ages, and jumps that go down.
+//! `AGEPATH_FULL=1` runs every combination.
 
-use agepath::dataset::{ReadOptions, builtin};
+use agepath::Problem;
+use agepath::dataset::{ReadOptions, Table, builtin};
 use agepath::loss::LossParameters;
 use agepath::model::Strength;
-use agepath::pacing::{self, PacingParameters};
-use agepath::path::{Direction, End, PathOptions, age_path};
-use agepath::prepare::{PrepareOptions, Validation, prepare};
+use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::path::{Direction, End, Path, PathOptions, age_path};
+use agepath::prepare::{PrepareOptions, Prepared, Validation, prepare};
+use agepath::space::{Gamma, Kernel};
+use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
 
+/// The promise, relative to C.
+const KKT: f64 = 1e-9;
+
+fn full() -> bool {
+    std::env::var("AGEPATH_FULL").is_ok()
+}
+
+/// One combination.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    model: &'static str,
+    kernel: Option<Kernel>,
+    c: f64,
+    pacing: PacingSpec,
+    noise: &'static str,
+    direction: Direction,
+}
+
+const RBF: Option<Kernel> = Some(Kernel::Rbf { gamma: Gamma::SCALE });
+
+fn prepared(table: &Table, case: &Case) -> Prepared {
+    let options = PrepareOptions {
+        model: Some(case.model.into()),
+        kernel: case.kernel,
+        strength: Strength { loss: LossParameters::with_c(case.c), ..Strength::default() },
+        pacing: case.pacing,
+        noise: (!case.noise.is_empty()).then(|| case.noise.parse().unwrap()),
+        validation: Validation::None,
+        ..PrepareOptions::default()
+    };
+    prepare(table, &options).unwrap()
+}
+
+/// Ages at which a hinge of C has something to tell: losses around C.
+fn ages(case: &Case) -> (f64, f64) {
+    let (low, high) = (0.25 * case.c, 4.0 * case.c);
+    if matches!(case.pacing, PacingSpec::Mixture { .. }) { (low.sqrt(), high.sqrt()) } else { (low, high) }
+}
+
+fn follow(problem: &Problem, ages: (f64, f64), direction: Direction) -> Path {
+    let options = PathOptions { ages, direction, ..PathOptions::default() };
+    age_path(problem, &options, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// KKT at all knots and at random ages; objectives that never rise at jumps.
+fn check(problem: &Problem, path: &Path, count: usize, title: &str) {
+    assert_eq!(path.end, End::Complete, "{title}");
+    assert!(path.certificate.max_kkt <= KKT, "{title}: knots {:e}", path.certificate.max_kkt);
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let (low, high) = path.ages;
+    for _ in 0..count {
+        let age = (low.ln() + rng.random::<f64>() * (high / low).ln()).exp().clamp(low, high);
+        let point = path.at(problem, age).unwrap_or_else(|e| panic!("{title}: at {age}: {e}"));
+        assert!(point.kkt <= KKT, "{title}: {:e} at {age}", point.kkt);
+    }
+    for jump in path.jumps() {
+        assert!(jump.drop >= -1e-9, "{title}: the objective rises by {:e} at {}", -jump.drop, jump.age);
+    }
+}
+
+fn pacings() -> impl Iterator<Item = (&'static str, PacingSpec)> {
+    pacing::REGISTRY.iter().map(|e| (e.name, (e.spec)(&PacingParameters::default())))
+}
+
+fn run(table: &Table, case: &Case, count: usize) {
+    let prepared = prepared(table, case);
+    let path = follow(&prepared.problem, ages(case), case.direction);
+    let title = format!("{case:?}");
+    if full() {
+        let (events, jumps, work) = (path.events.len(), path.jumps().count(), path.work);
+        eprintln!("{title}: {events} events, {jumps} jumps, kkt {:.1e}, {work:?}", path.certificate.max_kkt);
+    }
+    check(&prepared.problem, &path, count, &title);
+}
+
 #[test]
-fn breast_cancer() {
-    let only = std::env::var("ONLY").unwrap_or_default();
-    for entry in pacing::REGISTRY.iter().filter(|e| only.is_empty() || only.contains(e.name)) {
-        for direction in
-            if std::env::var("DOWN").is_ok() { vec![Direction::Down] } else { vec![Direction::Down, Direction::Up] }
-        {
-            for c in std::env::var("CS").unwrap_or("0.2 1 2".into()).split(" ").map(|c| c.parse::<f64>().unwrap()) {
-                let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
-                let options = PrepareOptions {
-                    model: Some("svm".into()),
-                    strength: Strength { loss: LossParameters::with_c(c), ..Strength::default() },
-                    pacing: (entry.spec)(&PacingParameters::default()),
-                    noise: Some("flip:0.3".parse().unwrap()),
-                    validation: Validation::None,
-                    ..PrepareOptions::default()
-                };
-                let prepared = prepare(&table, &options).unwrap();
-                let (low, high) = (0.25 * c, 4.0 * c);
-                let ages = if entry.name == "mixture" { (low.sqrt(), high.sqrt()) } else { (low, high) };
-                let options = PathOptions { ages, direction, ..PathOptions::default() };
-                let path = age_path(&prepared.problem, &options, &mut |_| ControlFlow::Continue(()));
-                match path {
-                    Ok(path) => eprintln!(
-                        "{} {direction:?} C={c}: {} events {} jumps {} knots kkt {:.1e} end {} work {:?}",
-                        entry.name,
-                        path.events.len(),
-                        path.jumps().count(),
-                        path.knots.len(),
-                        path.certificate.max_kkt,
-                        path.end,
-                        path.work
-                    ),
-                    Err(e) => eprintln!("{} {direction:?} C={c}: {e}", entry.name),
+fn svm_paths_on_breast_cancer() {
+    let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
+    let wide = [RBF, Some(Kernel::Rbf { gamma: Gamma::Value(0.5) }), Some(Kernel::Linear)];
+    let (kernels, cs, noises): (&[_], &[f64], &[_]) =
+        if full() { (&wide, &[0.2, 1.0, 2.0], &["flip:0.2", "flip:0.3"]) } else { (&wide[..1], &[1.0], &["flip:0.3"]) };
+    for (_, pacing) in pacings() {
+        for direction in [Direction::Down, Direction::Up] {
+            for &kernel in kernels {
+                for &c in cs {
+                    for &noise in noises {
+                        let count = if full() { 200 } else { 10 };
+                        run(&table, &Case { model: "svm", kernel, c, pacing, noise, direction }, count);
+                    }
                 }
-                let _ = End::Complete;
             }
         }
     }

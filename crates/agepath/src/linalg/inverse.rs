@@ -11,6 +11,10 @@ use rayon::prelude::*;
 
 /// A Schur complement below this share of what cancels in it is rounding: a fresh factor must decide.
 const UNRELIABLE: f64 = 1e-9;
+fn is_rounding(value: f64, size: f64) -> bool {
+    value.is_nan() || value.abs() <= UNRELIABLE * size
+}
+
 /// From this size on, a product is shared among threads.
 const PARALLEL: usize = 600;
 
@@ -121,7 +125,7 @@ impl Inverse {
         let g = self.times(a);
         let cancelled = dot(a, &g);
         let schur = diagonal - cancelled;
-        if !(schur.abs() > UNRELIABLE * (diagonal.abs() + cancelled.abs())) {
+        if is_rounding(schur, diagonal.abs() + cancelled.abs()) {
             return false;
         }
         if self.m + 1 > self.stride {
@@ -155,7 +159,7 @@ impl Inverse {
         let v = self.row(k).to_vec();
         let pivot = v[k];
         let largest = v.iter().fold(0.0f64, |a, x| a.max(x.abs()));
-        if !(pivot.abs() > UNRELIABLE * largest) {
+        if is_rounding(pivot, largest) {
             return false;
         }
         self.add_rank_one(-1.0 / pivot, &v);
@@ -179,7 +183,7 @@ impl Inverse {
     pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
         let v = self.row(k).to_vec();
         let ratio = 1.0 + delta * v[k];
-        if !(ratio.abs() > UNRELIABLE * (1.0 + (delta * v[k]).abs())) {
+        if is_rounding(ratio, 1.0 + (delta * v[k]).abs()) {
             return false;
         }
         self.add_rank_one(-delta / ratio, &v);

@@ -12,7 +12,7 @@ mod restore;
 mod summary;
 mod tables;
 
-pub use model_file::ModelFile;
+pub use model_file::{KernelModel, ModelFile};
 pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
 pub use plot::{PlotFormat, plot, write_plot};

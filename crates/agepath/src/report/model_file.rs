@@ -1,10 +1,13 @@
 //! `model.json`: the chosen model in the user's own units.
 
 use super::Choice;
+use crate::path::Point;
 use crate::prepare::Prepared;
+use crate::space::Kernel;
 use serde::{Deserialize, Serialize};
 
-/// prediction = intercept + Σ coef_j x_j, in the user's units; with classes, its sign chooses between them.
+/// prediction = intercept + Σ coef_j x_j, in the user's units; with classes, its sign chooses between them. With a kernel,
+/// see [`KernelModel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelFile {
     /// "agepath.model/1"
@@ -20,10 +23,13 @@ pub struct ModelFile {
     pub classes: Option<[String; 2]>,
     /// Names of the features.
     pub features: Vec<String>,
-    /// One per feature.
+    /// One per feature; none with a kernel.
     pub coef: Vec<f64>,
     /// The intercept; centred columns give one even to a model without.
     pub intercept: f64,
+    /// The kernel and the rows it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelModel>,
     /// Relative KKT residual of the solution.
     pub kkt: f64,
     /// The metric the age was chosen by.
@@ -36,7 +42,11 @@ impl ModelFile {
     /// The chosen model of a run.
     pub fn new(prepared: &Prepared, choice: &Choice) -> ModelFile {
         let point = &choice.point;
-        let (coef, intercept) = prepared.scaling.undo(&point.coef, point.intercept);
+        let kernel = KernelModel::new(prepared, point);
+        let (coef, intercept) = match &kernel {
+            Some(_) => (Vec::new(), prepared.scaling.predict(point.intercept)),
+            None => prepared.scaling.undo(&point.coef, point.intercept),
+        };
         ModelFile {
             format: "agepath.model/1".into(),
             model: prepared.model.name.into(),
@@ -46,9 +56,50 @@ impl ModelFile {
             features: prepared.train.features().to_vec(),
             coef,
             intercept,
+            kernel,
             kkt: point.kkt,
             metric: choice.selection.metric.clone(),
             score: choice.selection.score,
         }
+    }
+}
+
+/// prediction = intercept + Σ dual_k k(support_k, x̃), where x̃ is x − x_mean over x_scale, column by column. Only rows whose
+/// dual coefficient is not 0 are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelModel {
+    /// The kernel, γ as a number.
+    pub kernel: Kernel,
+    /// What is subtracted from each column.
+    pub x_mean: Option<Vec<f64>>,
+    /// What each column is divided by.
+    pub x_scale: Option<Vec<f64>>,
+    /// Rows in the units of x̃; for a precomputed kernel, their numbers among the training rows.
+    pub support: Vec<Vec<f64>>,
+    /// One per row of `support`, in the user's units of the target.
+    pub dual: Vec<f64>,
+}
+
+impl KernelModel {
+    fn new(prepared: &Prepared, point: &Point) -> Option<KernelModel> {
+        let (problem, scaling) = (&prepared.problem, &prepared.scaling);
+        let kernel = problem.kernel()?;
+        let (rows, dual): (Vec<usize>, Vec<f64>) = super::sparse(&point.coef).into_iter().unzip();
+        let columns: Vec<usize> = (0..problem.features()).collect();
+        let row = |&i: &usize| {
+            if kernel == Kernel::Precomputed {
+                return vec![i as f64];
+            }
+            let mut out = vec![0.0; columns.len()];
+            problem.design().copy_row(i, &columns, &mut out);
+            out
+        };
+        Some(KernelModel {
+            kernel,
+            x_mean: scaling.x_mean.clone(),
+            x_scale: scaling.x_scale.clone(),
+            support: rows.iter().map(row).collect(),
+            dual: dual.into_iter().map(|beta| beta * scaling.y_scale).collect(),
+        })
     }
 }
