@@ -24,6 +24,9 @@ pub const DEFAULT_PACING: &str = "linear";
 /// much lower, and too few rows are left to hold the fit.
 const LOW_QUANTILE: f64 = 0.25;
 
+/// A loss below this share of the worst is none: the accuracy of the fit.
+const NO_LOSS: f64 = 1e-6;
+
 /// The default interval ends this factor above the age where the worst row of the ordinary fit leaves the last zone, so
 /// that the path shows the ordinary fit (or what comes close to it) at its upper end.
 const HEADROOM: f64 = 1.25;
@@ -213,7 +216,9 @@ pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
     let worst = losses.iter().filter(|l| l.1 > 0.0).fold(0.0f64, |a, l| a.max(l.0));
     // A perfect fit has no losses to speak of; any positive interval shows its path.
     let floor = if worst > 0.0 { worst * f64::EPSILON } else { 1.0 };
-    let quarter = weighted_quantile(losses, LOW_QUANTILE);
+    // Rows without any loss (beyond the margin, inside the tube) say nothing about ages.
+    let some: Vec<(f64, f64)> = losses.iter().copied().filter(|l| l.0 > NO_LOSS * worst).collect();
+    let quarter = weighted_quantile(if some.is_empty() { losses } else { some }, LOW_QUANTILE);
     let low = age_of_threshold(problem, quarter.max(floor));
     let high = age_of_threshold(problem, worst.max(floor));
     Ok((round_down(low), round_up(HEADROOM * high.max(low))))

@@ -82,6 +82,8 @@ pub struct Chosen {
     pub ordinary_score: Option<f64>,
     /// Relative KKT residual there.
     pub kkt: f64,
+    /// Coefficients: one per feature, or one per training row in kernel space.
+    pub coefficients: usize,
     /// Coefficients that are not 0.
     pub active: usize,
     /// Training rows in the zone of the largest losses.
@@ -149,6 +151,7 @@ impl Chosen {
             one_se_age: selection.one_se.age,
             ordinary_score: choice.ordinary_score,
             kkt: point.kkt,
+            coefficients: point.coef.len(),
             active: point.coef.iter().filter(|&&w| w != 0.0).count(),
             excluded: point.zones.iter().filter(|&&zone| usize::from(zone) == last).count(),
             unsolved: selection.unsolved.clone(),
@@ -208,7 +211,7 @@ impl Summary {
         writeln!(
             f,
             "model     {} of {} coefficients are not 0; {} training rows are left out",
-            chosen.active, self.features, chosen.excluded
+            chosen.active, chosen.coefficients, chosen.excluded
         )?;
         let rows: Vec<String> = chosen.suspects.iter().map(ToString::to_string).collect();
         writeln!(f, "suspects  rows {}, …", rows.join(", "))?;
