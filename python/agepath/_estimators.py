@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -18,12 +19,16 @@ from ._options import DEFAULTS, ENGINE, LOSSES, engine_options, threads_of
 from ._path import Path
 from ._progress import watched
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
 
 class _AgePathEstimator(BaseEstimator):
     """What regressors and classifiers share."""
 
     #: Engine options that a preset fixes.
-    _fixed = {}
+    _fixed: dict[str, str] = {}
 
     def _given(self):
         """The parameters of this estimator that the engine reads."""
@@ -253,7 +258,7 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Compute the path and choose an age.
 
         Parameters
@@ -275,7 +280,7 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
             self.coef_ = self.coef_[0]
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predictions.
 
         Parameters
@@ -447,7 +452,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Compute the path or paths and choose an age for each.
 
         Parameters
@@ -479,7 +484,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         self._keep(paths)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Predictors: for two classes one number per row whose sign decides, else one per class, the largest decides.
 
         Parameters
@@ -493,7 +498,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         z = self._predictors(X)
         return z.reshape(-1) if z.shape[1] == 1 else z
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Labels.
 
         Parameters
@@ -508,7 +513,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         return self.classes_[(z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)]
 
     @available_if(_is_logistic)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, with the logistic loss; with more than two classes scaled to a sum of 1.
 
         Parameters
@@ -526,7 +531,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
 
     @available_if(_is_logistic)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`.
 
         Parameters

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_array, check_X_y
@@ -12,6 +15,11 @@ from sklearn.utils import check_array, check_X_y
 from . import _agepath, _data, _plot
 from ._options import engine_options, threads_of
 from ._progress import watched
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Path:
     True
     """
 
-    def __init__(self, run, classes=None):
+    def __init__(self, run: _agepath.Run, classes: list | None = None):
         self._run = run
         labels = run.classes
         self._classes = labels if classes is None else classes
@@ -81,51 +89,51 @@ class Path:
     # What it is
 
     @property
-    def ages(self):
+    def ages(self) -> tuple[float, float]:
         """(float, float): smallest and largest age covered."""
         return self._run.ages
 
     @property
-    def end(self):
+    def end(self) -> str:
         """str: ``"complete"``, or why the path ends before all ages asked for are covered."""
         return self._run.end
 
     @property
-    def classes(self):
+    def classes(self) -> np.ndarray | None:
         """ndarray or None: the two labels, in the order −1, +1."""
         return None if self._classes is None else np.asarray(self._classes)
 
     @property
-    def feature_names(self):
+    def feature_names(self) -> list[str]:
         """list of str: names of the columns."""
         return self._run.features
 
     @property
-    def problem(self):
+    def problem(self) -> dict[str, Any]:
         """dict: what was solved, in the words of ``path.json``."""
         return self._about["problem"]
 
     @property
-    def direction(self):
+    def direction(self) -> str:
         """str: ``"down"`` or ``"up"``."""
         return self._about["direction"]
 
     @property
-    def certificate(self):
+    def certificate(self) -> dict[str, float]:
         """dict: the largest relative residual of the optimality conditions, and at how many solutions it was checked."""
         return self._about["certificate"]
 
     @property
-    def work(self):
+    def work(self) -> dict[str, float]:
         """dict: what it took to compute the path."""
         return self._about["work"]
 
     @property
-    def _about(self):
+    def _about(self) -> dict[str, Any]:
         return json.loads(self._run.about())
 
     @property
-    def events(self):
+    def events(self) -> pandas.DataFrame:
         """DataFrame: every critical point in the order it was met.
 
         Columns: age, kind (``turning`` or ``jump``), cause (``sample``, ``feature`` or ``fold``), index (row or column, −1
@@ -135,13 +143,13 @@ class Path:
         return _data.frame(self._run.events())
 
     @property
-    def knots(self):
+    def knots(self) -> dict[str, np.ndarray]:
         """dict: ages, coefficients and intercepts of the stored solutions. A jump's age occurs twice."""
         return self._run.knots()
 
     # Solutions
 
-    def at(self, age, *, n_jobs=None):
+    def at(self, age: float | ArrayLike, *, n_jobs: int | None = None) -> Solution:
         """The exact solution at one age or at several.
 
         Parameters
@@ -174,19 +182,19 @@ class Path:
         """The solution at the chosen age."""
         return self._solution(self._run.solution(), True)
 
-    def coef(self, age):
+    def coef(self, age: float | ArrayLike) -> np.ndarray:
         """Coefficients at one age (1-D) or several (one row each), in the units of the data."""
         return self.at(age).coef
 
-    def intercept(self, age):
+    def intercept(self, age: float | ArrayLike) -> float | np.ndarray:
         """Intercept at one age or several, in the units of the data."""
         return self.at(age).intercept
 
-    def weights(self, age):
+    def weights(self, age: float | ArrayLike) -> np.ndarray:
         """How much each training row counts, at one age (1-D) or several (one row each)."""
         return self.at(age).weights
 
-    def decision_function(self, X, age):
+    def decision_function(self, X: Any, age: float | ArrayLike) -> np.ndarray:
         """Predictors of new rows: predictions in the units of y, or for classes a number whose sign decides.
 
         Parameters
@@ -205,13 +213,13 @@ class Path:
         z = self._run.predict(_data.rows(X), ages.tolist(), 1)
         return z[0] if np.ndim(age) == 0 else z
 
-    def predict(self, X, age):
+    def predict(self, X: Any, age: float | ArrayLike) -> np.ndarray:
         """Predictions for new rows, at one age (1-D) or several (one row each): numbers, or labels."""
         z = self.decision_function(X, age)
         return z if self.classes is None else self.classes[(z > 0).astype(int)]
 
     @property
-    def entry_ages(self):
+    def entry_ages(self) -> np.ndarray:
         """ndarray: for each training row the largest age at which it is still among the largest losses.
 
         ``inf``: at every age up to the largest; 0: never on this path.
@@ -221,23 +229,23 @@ class Path:
     # The chosen age
 
     @property
-    def selection(self):
+    def selection(self) -> dict[str, Any] | None:
         """dict or None: the chosen age and the score of every age that was tried (``curve``); None if none was chosen."""
         text = self._run.selection()
         return None if text is None else json.loads(text)
 
     @property
-    def age(self):
+    def age(self) -> float | None:
         """float or None: the chosen age."""
         return self._run.age
 
     @property
-    def noise_fraction(self):
+    def noise_fraction(self) -> tuple[float, float] | None:
         """(float, float) or None: estimated share of bad rows at the chosen age, and its standard error."""
         return self._run.noise_fraction
 
     @property
-    def suspects(self):
+    def suspects(self) -> pandas.DataFrame | None:
         """DataFrame or None: the training rows, most suspicious first; None if no age was chosen.
 
         Columns as in ``suspects.csv``; without pandas, a dict of arrays.
@@ -247,7 +255,7 @@ class Path:
 
     # Looking at it
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """Coefficients over the age, with jumps as vertical lines; returns the matplotlib Axes.
 
         Parameters
@@ -258,21 +266,21 @@ class Path:
         """
         return _plot.coefficients(self, ax, **kwargs)
 
-    def plot_learning_curve(self, ax=None, **kwargs):
+    def plot_learning_curve(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """The score of each age that was tried, with its standard error, and the chosen age; returns the Axes."""
         return _plot.learning_curve(self, ax, **kwargs)
 
-    def plot_events(self, ax=None, **kwargs):
+    def plot_events(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """Critical points over the age: which row or coefficient, turning point or jump; returns the Axes."""
         return _plot.events(self, ax, **kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = self.ages
         events = self._run.events()["kind"]
         text = f"{self._run.model}, ages {low:g} to {high:g}, {len(events)} critical points, {events.count('jump')} jumps"
         return f"<agepath.Path: {text}{'' if self._run.complete else ', ' + self.end}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         low, high = self.ages
         events = self._run.events()["kind"]
         problem, certificate = self.problem, self.certificate
@@ -290,14 +298,14 @@ class Path:
 
     # Keeping it
 
-    def save(self, directory):
+    def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes the path and its training rows to a directory, as ``agepath path`` does.
 
         ``agepath at DIRECTORY --age A`` and :meth:`load` read it back to the last bit.
         """
         self._run.save(directory)
 
-    def to_html(self, file):
+    def to_html(self, file: str | os.PathLike[str]) -> None:
         """Writes the report: one page that needs no network, to look at in a browser.
 
         Parameters
@@ -309,7 +317,7 @@ class Path:
             out.write(text)
 
     @classmethod
-    def load(cls, directory):
+    def load(cls, directory: str | os.PathLike[str]) -> Path:
         """The path that :meth:`save` or ``agepath path`` wrote to a directory."""
         return cls(_agepath.load(directory))
 
@@ -319,17 +327,17 @@ class Path:
 
 
 def age_path(
-    X,
-    y,
+    X: Any,
+    y: ArrayLike,
     *,
-    sample_weight=None,
-    feature_names=None,
-    progress=None,
-    verbose=0,
-    n_jobs=None,
-    random_state=None,
-    **options,
-):
+    sample_weight: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    progress: Callable[[float, float, int, int], object] | None = None,
+    verbose: int = 0,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    **options: Any,
+) -> Path:
     """Compute the exact solution path over all ages.
 
     Parameters

@@ -242,6 +242,24 @@ def test_labels_keep_their_names_and_many_classes_have_a_path_each():
     assert set(binary.path_.predict(X[:100], binary.age_)) == {"setosa", "versicolor"}
 
 
+def test_a_path_of_one_class_against_the_rest_reads_back(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    for k, path in enumerate(AgePathClassifier(cv=3).fit(X, names[y]).path_):
+        path.save(tmp_path / str(k))
+        again = Path.load(tmp_path / str(k))
+        assert again.classes.tolist() == path.classes.tolist() == [f"not {names[k]}", names[k]]
+        assert (again.coef(path.age) == path.coef(path.age)).all()
+
+
+def test_weights_survive_files_and_pickles(diabetes, tmp_path):
+    X, y = diabetes
+    path = age_path(X, y, sample_weight=np.linspace(0, 2, len(y)), ages=(1, 20))
+    path.save(tmp_path)
+    for again in (Path.load(tmp_path), pickle.loads(pickle.dumps(path))):
+        assert (again.coef(2.0) == path.coef(2.0)).all()
+
+
 def test_integer_weights_are_repeated_rows(diabetes, cancer):
     for (X, y), options in [(diabetes, {"ages": (0.5, 20)}), (cancer, {"model": "logistic", "ages": (0.5, 10)})]:
         weights = np.random.default_rng(1).integers(0, 3, len(y))
@@ -415,6 +433,19 @@ def test_progress_is_told_and_may_stop():
 
     with pytest.raises(LookupError, match="enough"):
         age_path(X, y, pacing="log", ages=(0.2, 50), progress=stop)
+
+
+@pytest.mark.skipif(not File("/proc/self/task").is_dir(), reason="no list of threads here")
+def test_threads_are_bounded():
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    X, y = large(n=8000)
+    for n_jobs in (1, 2):
+        before, seen = threads(), []
+        age_path(X, y, pacing="log", ages=(0.2, 50), n_jobs=n_jobs, progress=lambda *_: seen.append(threads()))
+        # One thread waits for the others.
+        assert max(seen) <= before + n_jobs + 1
 
 
 def test_verbose_shows_a_bar(diabetes, capsys):

@@ -143,7 +143,7 @@ fn follow(set: agepath::dataset::Dataset, options: Options, watch: &Watch) -> ag
                 Some(choice) => Some(Kept::Chosen(Box::new(choice))),
                 None => {
                     warnings.push(NOT_CHOSEN.into());
-                    Some(Kept::at(&prepared, &path, path.ages.1)?)
+                    Some(Kept::largest(&prepared, &path)?)
                 }
             }
         }
@@ -158,6 +158,14 @@ const NOT_CHOSEN: &str = "there are too few rows, or too degenerate solutions, t
 impl Kept {
     fn at(prepared: &Prepared, path: &Path, age: f64) -> agepath::Result<Kept> {
         Ok(Kept::Plain(Box::new(inspect(prepared, path, age, None)?)))
+    }
+
+    /// At the largest age that has a solution.
+    fn largest(prepared: &Prepared, path: &Path) -> agepath::Result<Kept> {
+        let mut ages: Vec<f64> = path.knots.iter().map(|k| k.age).collect();
+        ages.sort_unstable_by(|a, b| b.total_cmp(a));
+        let found = ages.iter().find_map(|&age| Kept::at(prepared, path, age).ok());
+        found.map_or_else(|| Kept::at(prepared, path, path.ages.1), Ok)
     }
 
     fn point(&self) -> &Point {
@@ -329,12 +337,10 @@ impl Run {
         out.set_item("loss", column(py, list.iter().map(|s| s.loss)))?;
         out.set_item("target", list.iter().map(|s| s.target.as_str()).collect::<Vec<_>>())?;
         out.set_item("prediction", list.iter().map(|s| s.prediction.as_str()).collect::<Vec<_>>())?;
-        if list.iter().any(|s| s.held_out_loss.is_some()) {
-            let loss = |s: &Suspect| s.held_out_loss.unwrap_or(f64::NAN);
-            out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
-            let prediction = |s: &Suspect| s.held_out_prediction.clone();
-            out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
-        }
+        let loss = |s: &Suspect| s.held_out_loss.unwrap_or(f64::NAN);
+        out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
+        let prediction = |s: &Suspect| s.held_out_prediction.clone();
+        out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
         Ok(Some(out))
     }
 

@@ -214,6 +214,15 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same rows with −1 and +1 exchanged, labels and names alike.
+    pub fn with_classes_swapped(mut self) -> Dataset {
+        if let Some(classes) = &mut self.classes {
+            classes.swap(0, 1);
+            self.y.iter_mut().for_each(|y| *y = -*y);
+        }
+        self
+    }
+
     /// The same rows under another name, for messages.
     pub fn with_name(mut self, name: &str) -> Dataset {
         self.name = name.into();

@@ -84,6 +84,11 @@ fn with_classes(table: &Table, classes: Option<[String; 2]>) -> Result<Dataset> 
     if data.classes() == classes.as_ref() {
         return Ok(data);
     }
+    // A table names the classes in order; whoever computed the path may have had another one.
+    let swapped = data.with_classes_swapped();
+    if swapped.classes() == classes.as_ref() {
+        return Ok(swapped);
+    }
     Err(DataError::NotPath {
         file: table.file.clone(),
         message: format!("its classes are not the {classes:?} of {PATH_FILE}"),
