@@ -4,8 +4,8 @@ Self-paced learning finds a fit and the rows to trust at the same time: a row co
 with an *age*. This package computes the solution for every age, chooses an age on held-out rows, and ranks the rows by how
 little they fit.
 
-* :class:`AgePathRegressor`, :class:`AgePathClassifier` and the presets :class:`SelfPacedLasso` and
-  :class:`SelfPacedLogisticRegression` are scikit-learn estimators;
+* :class:`AgePathRegressor`, :class:`AgePathClassifier` and the presets :class:`SelfPacedLasso`,
+  :class:`SelfPacedLogisticRegression` and :class:`SelfPacedSVC` are scikit-learn estimators;
 * :func:`age_path` gives the path itself, a :class:`Path`.
 """
 
@@ -15,6 +15,7 @@ from ._estimators import (
     AgePathRegressor,
     SelfPacedLasso,
     SelfPacedLogisticRegression,
+    SelfPacedSVC,
 )
 from ._path import Path, Solution, age_path
 
@@ -24,6 +25,7 @@ __all__ = [
     "Path",
     "SelfPacedLasso",
     "SelfPacedLogisticRegression",
+    "SelfPacedSVC",
     "Solution",
     "__version__",
     "age_path",

@@ -35,10 +35,6 @@ class _AgePathEstimator(BaseEstimator):
         names = (*ENGINE, "cv", "scoring", "selection")
         return {**{name: getattr(self, name) for name in names if hasattr(self, name)}, **self._fixed}
 
-    @property
-    def _in_kernel_space(self):
-        return getattr(self, "kernel", None) is not None
-
     def _read(self, X, y, sample_weight, **checks):
         """X, y and weights, checked."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, **checks)
@@ -64,6 +60,7 @@ class _AgePathEstimator(BaseEstimator):
 
     def _keep(self, paths):
         """The fitted attributes; one path, or one per class."""
+        self._forget()
         single = len(paths) == 1
         solutions = [path._kept for path in paths]
         self.path_ = paths[0] if single else paths
@@ -73,7 +70,7 @@ class _AgePathEstimator(BaseEstimator):
         self.suspects_ = _suspects(paths)
         fractions = [np.nan if p.noise_fraction is None else p.noise_fraction[0] for p in paths]
         self.noise_fraction_ = fractions[0] if single else np.array(fractions)
-        if self._in_kernel_space:
+        if paths[0]._run.in_kernel_space:
             dual = np.array([s.coef for s in solutions])
             self.support_ = np.flatnonzero((dual != 0).any(axis=0))
             self.dual_coef_ = dual[:, self.support_]
@@ -82,11 +79,16 @@ class _AgePathEstimator(BaseEstimator):
             self.coef_ = np.array([s.coef for s in solutions])
         self.intercept_ = np.array([s.intercept for s in solutions])
 
+    def _forget(self):
+        """A fit in another space leaves none of these behind."""
+        for name in ("coef_", "dual_coef_", "support_", "_solver"):
+            self.__dict__.pop(name, None)
+
     def _predictors(self, X):
         """One column per path."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        if not self._in_kernel_space:
+        if hasattr(self, "coef_"):
             return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         rows = _data.rows(X)
         paths = self.path_ if isinstance(self.path_, list) else [self.path_]
@@ -120,7 +122,7 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
     Parameters
     ----------
     loss : str, default="squared"
-        ``"squared"``, or another loss of the engine for numbers: see ``agepath._agepath.choices()["loss"]``.
+        ``"squared"``; with ``penalty="l2"`` and a kernel also ``"epsilon_insensitive"`` and ``"quantile"``.
     penalty : {"l1", "l2", "elasticnet", None}, default="l1"
         With the squared loss: Lasso, ridge, elastic net, least squares.
     alpha : float
@@ -132,7 +134,8 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
     epsilon, quantile : float
         Of the ε-insensitive and of the quantile loss.
     kernel : str or None, default=None
-        None: linear in the features. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"``.
+        None: linear in the features, except for losses with kinks, which have ``"rbf"``. Else a kernel: ``"linear"``,
+        ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
     gamma, degree, coef0
         Of the kernel, as in :class:`sklearn.svm.SVC`.
     fit_intercept : bool
@@ -276,7 +279,7 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
         path = self._solve(X, y, sample_weight, type(self).__name__)
         self._keep([path])
         self.intercept_ = float(self.intercept_[0])
-        if not self._in_kernel_space:
+        if hasattr(self, "coef_"):
             self.coef_ = self.coef_[0]
         return self
 
@@ -360,7 +363,8 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
     C : float
         Factor of the loss: ½‖w‖² + C Σ vℓ.
     kernel : str or None, default=None
-        None: linear in the features. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"``.
+        None: linear in the features, except for losses with kinks, which have ``"rbf"``. Else a kernel: ``"linear"``,
+        ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
     gamma, degree, coef0
         Of the kernel, as in :class:`sklearn.svm.SVC`.
     fit_intercept : bool
@@ -580,6 +584,59 @@ class SelfPacedLogisticRegression(AgePathClassifier):
     ):
         self.C = C
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pacing = pacing
+        self.ages = ages
+        self.direction = direction
+        self.selection = selection
+        self.cv = cv
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class SelfPacedSVC(AgePathClassifier):
+    """Self-paced support vector machine: ½‖w‖² + C Σ v max(0, 1 − yz) at the age that held-out rows like best.
+
+    A preset of :class:`AgePathClassifier`, where parameters and attributes are explained.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from agepath import SelfPacedSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SelfPacedSVC(cv=2).fit(X[::3], y[::3])
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _fixed = {"loss": "hinge"}
+
+    def __init__(
+        self,
+        C=DEFAULTS["C"],
+        *,
+        kernel="rbf",
+        gamma=DEFAULTS["gamma"],
+        degree=DEFAULTS["degree"],
+        coef0=DEFAULTS["coef0"],
+        standardize=DEFAULTS["standardize"],
+        pacing=DEFAULTS["pacing"],
+        ages=None,
+        direction=DEFAULTS["direction"],
+        selection="min",
+        cv=None,
+        scoring=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.standardize = standardize
         self.pacing = pacing
         self.ages = ages

@@ -31,6 +31,7 @@ from agepath import (
     Path,
     SelfPacedLasso,
     SelfPacedLogisticRegression,
+    SelfPacedSVC,
     _agepath,
     age_path,
 )
@@ -74,10 +75,11 @@ def write_csv(file, X, y):
 
 
 @needs_command
-@pytest.mark.parametrize("kind", ["lasso", "elastic-net", "ridge", "logistic"])
+@pytest.mark.parametrize("kind", ["lasso", "elastic-net", "ridge", "logistic", "svm"])
 def test_the_same_bits_as_the_command(kind, diabetes, cancer, tmp_path):
-    X, y = cancer if kind == "logistic" else diabetes
-    write_csv(tmp_path / "data.csv", X, y if kind == "logistic" else map(repr, map(float, y)))
+    classes = kind in ("logistic", "svm")
+    X, y = cancer if classes else diabetes
+    write_csv(tmp_path / "data.csv", X, y if classes else map(repr, map(float, y)))
     command("path", tmp_path / "data.csv", "-o", tmp_path / "run", "--model", kind, "--validation", 0, "--quiet",
             "--ages", "0.5:20", "--l1-ratio", 0.5, "--alpha", 0.01, "--c", 1)  # fmt: skip
     path = age_path(X, y, model=kind, ages=(0.5, 20), alpha=0.01, l1_ratio=0.5, C=1.0)
@@ -85,7 +87,11 @@ def test_the_same_bits_as_the_command(kind, diabetes, cancer, tmp_path):
     lines = command("at", tmp_path / "run", *(f"--age={age}" for age in ages)).splitlines()
     ours = path.at(ages)
     for k, line in enumerate(map(json.loads, lines)):
-        assert line["coef"] == ours.solver_coef[k].tolist()
+        if kind == "svm":
+            support = np.flatnonzero(ours.solver_coef[k])
+            assert line["dual"] == [[i, ours.solver_coef[k][i]] for i in support.tolist()]
+        else:
+            assert line["coef"] == ours.solver_coef[k].tolist()
         assert line["intercept"] == ours.solver_intercept[k]
         assert line["weights"] == ours.weights[k].tolist()
         assert line["zones"] == ours.zones[k].tolist()
@@ -284,6 +290,29 @@ def test_bad_rows_are_found_and_the_fit_is_better(diabetes):
     assert np.isin(top, bad).mean() > 0.9
     assert model.sample_weight_[bad].mean() < 0.1 < 0.5 < model.sample_weight_[clean].mean()
     assert model.sample_age_.shape == y.shape and model.sample_age_[bad].min() > np.median(model.sample_age_[clean])
+
+
+def test_the_largest_age_is_the_ordinary_svm(cancer):
+    from sklearn.svm import SVC
+
+    X, y = cancer
+    Z = StandardScaler().fit_transform(X)
+    path = age_path(X, y, model="svm", ages=(10, 1e6))
+    # Weights are 1 − loss/age there: off by parts in a million.
+    ordinary = SVC(tol=1e-8).fit(Z, y)
+    np.testing.assert_allclose(path.decision_function(X, 1e6), ordinary.decision_function(Z), atol=1e-5)
+
+
+def test_a_kernel_machine_predicts_as_its_path_and_survives_a_pickle(cancer):
+    X, y = cancer
+    model = SelfPacedSVC(cv=3).fit(X, y)
+    assert model.score(X, y) > 0.9 and not hasattr(model, "predict_proba") and not hasattr(model, "coef_")
+    assert model.dual_coef_.shape == (1, len(model.support_))
+    z = model.decision_function(X)
+    np.testing.assert_allclose(z, model.path_.decision_function(X, model.age_), rtol=1e-9, atol=1e-9)
+    assert (pickle.loads(pickle.dumps(model)).decision_function(X) == z).all()
+    linear = AgePathClassifier("hinge", kernel="linear", selection=5.0, ages=(2, 20)).fit(X, y)
+    assert linear.score(X, y) > 0.9
 
 
 def test_splits_of_ones_own_choose_the_same_way(diabetes):

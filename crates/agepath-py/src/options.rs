@@ -9,7 +9,7 @@ use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Validation};
 use agepath::select::{METRICS, RULES, Rule};
-use agepath::space::KernelParameters;
+use agepath::space::{KERNELS, Kernel, KernelParameters};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -54,9 +54,6 @@ fn choice<T: serde::de::DeserializeOwned>(name: &str, text: &str, choices: &str)
 impl Options {
     pub fn new(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         let (prepare, path) = (PrepareOptions::default(), PathOptions::default());
-        if let Some(kernel) = get::<String>(options, "kernel")? {
-            return Err(PyValueError::new_err(format!("kernel=\"{kernel}\": paths are computed in linear space only")));
-        }
         let strength = prepare.strength;
         let strength = Strength {
             alpha: get(options, "alpha")?.unwrap_or(strength.alpha),
@@ -69,6 +66,7 @@ impl Options {
         };
         let prepare = PrepareOptions {
             strength,
+            kernel: kernel(options)?,
             pacing: pacing(options)?.unwrap_or(prepare.pacing),
             intercept: get(options, "fit_intercept")?.unwrap_or(prepare.intercept),
             standardize: get(options, "standardize")?.unwrap_or(prepare.standardize),
@@ -141,6 +139,24 @@ pub fn is_for_classes(model: Option<&str>, loss: Option<&str>) -> PyResult<bool>
     Ok(loss.target() == loss::TargetKind::Sign)
 }
 
+fn kernel(options: &Bound<'_, PyDict>) -> PyResult<Option<Kernel>> {
+    let default = KernelParameters::default();
+    let gamma = match options.get_item("gamma")?.filter(|g| !g.is_none()) {
+        Some(gamma) => {
+            let text = gamma.str()?.to_string();
+            text.parse().map_err(|e| PyValueError::new_err(format!("gamma={text}: {e}")))?
+        }
+        None => default.gamma,
+    };
+    let parameters = KernelParameters {
+        gamma,
+        degree: get(options, "degree")?.unwrap_or(default.degree),
+        coef0: get(options, "coef0")?.unwrap_or(default.coef0),
+    };
+    let name = get::<String>(options, "kernel")?;
+    name.map(|name| Kernel::by_name(&name, &parameters)).transpose().map_err(exception)
+}
+
 fn pacing(options: &Bound<'_, PyDict>) -> PyResult<Option<PacingSpec>> {
     let default = PacingParameters::default();
     let parameters = PacingParameters {
@@ -195,6 +211,7 @@ pub fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("model", list(&mut model::REGISTRY.iter().map(|m| (m.name, m.summary)))?)?;
     out.set_item("pacing", list(&mut pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))?)?;
     out.set_item("metric", list(&mut METRICS.iter().map(|m| (m.name, m.summary)))?)?;
+    out.set_item("kernel", list(&mut KERNELS.iter().map(|k| (k.name, k.summary)))?)?;
     out.set_item("selection", list(&mut RULES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
     out.set_item("target_scale", list(&mut TARGET_SCALES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
     Ok(out)

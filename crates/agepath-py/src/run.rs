@@ -264,6 +264,12 @@ impl Run {
         self.inner.prepared.spec.loss
     }
 
+    /// Whether solutions have a coefficient per training row instead of one per feature.
+    #[getter]
+    fn in_kernel_space(&self) -> bool {
+        self.inner.prepared.problem.kernel().is_some()
+    }
+
     /// Names of the features.
     #[getter]
     fn features(&self) -> Vec<String> {
