@@ -229,7 +229,7 @@ test("without an age chosen and with every pacing the page still works", async (
   const runs = [
     ["path", "builtin:diabetes", "--validation", "0", "--pacing", "mixture"],
     ["path", "builtin:breast_cancer", "--pacing", "hard", "--noise", "outliers:0.1"],
-    ["path", "builtin:diabetes", "--pacing", "log", "--max-events", "3"],
+    ["path", "builtin:diabetes", "--pacing", "log", "--max-events", "3", "--test", "builtin:diabetes"],
   ];
   for (const [k, run] of runs.entries()) {
     const dir = agepath([...run, "-o", "out", "--quiet"]);

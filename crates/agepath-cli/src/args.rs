@@ -1,7 +1,7 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
 use crate::source;
-use agepath::dataset::{self, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::dataset::{self, Dataset, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
@@ -98,6 +98,9 @@ pub struct PathArgs {
     target_scale: String,
     #[arg(long, value_name = "FRACTION|FILE|0", allow_hyphen_values = true, help = validation_help())]
     validation: Option<String>,
+    /// Rows that nothing is chosen by; the report draws their score along the path
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
     /// Choose the age by cross-validation with this many folds; all rows train
     #[arg(long, value_name = "K", conflicts_with = "validation")]
     cv: Option<usize>,
@@ -189,6 +192,13 @@ impl PathArgs {
 
     fn loss_parameters(&self) -> LossParameters {
         LossParameters { c: self.c, epsilon: self.epsilon, quantile: self.quantile }
+    }
+
+    /// The test rows, read like `table` and with the columns of `train`.
+    pub fn test(&self, table: &dataset::Table, train: &Dataset) -> Result<Option<Dataset>> {
+        let Some(file) = &self.test else { return Ok(None) };
+        let options = self.read_options(Some(&table.encoding))?;
+        Ok(Some(source::read(file, &options)?.dataset_like(train)?))
     }
 
     /// Rows that validate; a file is read like `table`, the data itself.

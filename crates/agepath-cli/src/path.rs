@@ -22,6 +22,7 @@ pub fn run(args: &PathArgs) -> Result<()> {
     }
     let table = args.table()?;
     let prepared = prepare(&table, &PrepareOptions { validation: args.validation(&table)?, ..prepare_options })?;
+    let test = args.test(&table, &prepared.train)?;
     decide_options.validate(&prepared)?;
     report::create_dir(&args.output)?;
     say_notices(&prepared, args.talk);
@@ -42,6 +43,7 @@ pub fn run(args: &PathArgs) -> Result<()> {
         choice: choice.as_ref(),
         summary: &summary,
         command: Some(&command),
+        test: test.as_ref(),
     };
     files.push(report::write_report(&args.output, &report)?);
     if let Some(file) = &args.plot {

@@ -465,7 +465,8 @@ impl Run {
         let inner = self.inner.clone();
         watch::run(py, Some(1), None, move |_| {
             let (prepared, path, choice) = (&inner.prepared, &inner.path, inner.choice());
-            Report { prepared, path, choice, summary: &Summary::new(prepared, path, choice), command: None }.html()
+            let summary = &Summary::new(prepared, path, choice);
+            Report { prepared, path, choice, summary, command: None, test: None }.html()
         })
     }
 

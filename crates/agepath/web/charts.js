@@ -1,5 +1,5 @@
 // One object per panel: `option` draws it, `move` follows the slider to stored age k.
-const traces = { ...report.traces, values: unpack(report.traces.values) };
+const traces = { ...report.traces, values: unpack(report.traces.values), active: unpack(report.traces.active) };
 const lines = traces.names.length;
 const states = Object.fromEntries(
   Object.entries(report.states).map(([name, value]) => [name, value && value.b !== undefined ? unpack(value) : value]));
@@ -99,13 +99,13 @@ const pathsPanel = {
   },
   move(k) {
     for (const row of byId("values").rows) row.cells[1].textContent = show(lineValue(k, Number(row.dataset.line)), 6);
-    const active = ranked.filter((j) => lineValue(k, j) !== 0).length;
-    byId("pathscaption").textContent = `${active} of ${lines + traces.never} are not 0 at age ${show(ages[k], 5)}.`;
+    byId("pathscaption").textContent = `${traces.active[k]} of ${traces.coefficients} coefficients are not 0 at age ${show(ages[k], 5)}.`;
   },
 };
 
 const learning = report.learning && {
   ...report.learning, age: unpack(report.learning.age), score: unpack(report.learning.score), error: unpack(report.learning.standard_error),
+  test: report.learning.test && unpack(report.learning.test),
 };
 const learningPanel = learning && {
   id: "chart-learning", onAge: true,
@@ -121,6 +121,10 @@ const learningPanel = learning && {
       line("± one standard error", (k) => 2 * learning.error[k], { ...hidden, areaStyle: { color: color("c0"), opacity: 0.18 } }),
       line(learning.metric, (k) => learning.score[k], { lineStyle: { color: color("c0"), width: 2 }, markLine: ageMarks() }),
     ];
+    if (learning.test) series.push({
+      name: "test rows", type: "line", showSymbol: false, data: Array.from(ages, (age, k) => [toAxis(age), learning.test[k]]),
+      lineStyle: { color: color("c2"), type: "dotted", width: 2 }, itemStyle: { color: color("c2") },
+    });
     if (learning.ordinary !== null) series.push({
       name: "ordinary fit", type: "line", showSymbol: false, data: [ages[0], ages[ages.length - 1]].map((age) => [toAxis(age), learning.ordinary]),
       lineStyle: { color: color("c1"), type: "dashed", width: 2 }, itemStyle: { color: color("c1") },
@@ -139,21 +143,21 @@ const learningPanel = learning && {
   },
   move(k) {
     const c = nearest(learning.age, ages[k]);
-    byId("learningcaption").textContent = `${learning.metric} ${show(learning.score[c], 5)} ± ${show(learning.error[c], 3)} at age ${show(learning.age[c], 5)}, the candidate next to the slider.`;
+    byId("learningcaption").textContent = `${learning.metric} ${show(learning.score[c], 5)} ± ${show(learning.error[c], 3)} at age ${show(learning.age[c], 5)}, the candidate next to the slider.${learning.test ? ` Test rows: ${show(learning.test[k], 5)} at the slider's age.` : ""}`;
   },
 };
 
-const ZONE_WORDS = { E: "small losses", M: "medium losses", D: "large losses" };
+const ZONE_WORDS = { E: "small losses", M: "medium losses", D: "large losses", N: "no loss", Z: "pinned at a kink" };
 const zoneNames = states.zones.map((z) => (ZONE_WORDS[z] ? `${z}: ${ZONE_WORDS[z]}` : z));
 const zoneCount = (k, z) => states.counts[k * states.zones.length + z];
 const zonesPanel = {
   id: "chart-zones", onAge: true,
   alt: () => `How many training rows are in each zone against age: ${zoneNames.join("; ")}.`,
   option() {
-    const colors = states.zones.length > 2 ? ["c0", "c4", "c1", "c3"] : ["c0", "c1"];
+    const colors = { E: "c0", M: "c4", D: "c1", N: "c7", Z: "c3" };
     const series = states.zones.map((zone, z) => ({
       name: zoneNames[z], type: "line", stack: "rows", showSymbol: false, data: Array.from(ages, (age, k) => [toAxis(age), zoneCount(k, z)]),
-      lineStyle: { color: color(colors[z]), type: DASHES[z % DASHES.length], width: 1.5 }, itemStyle: { color: color(colors[z]) }, areaStyle: { opacity: 0.35 },
+      lineStyle: { color: color(colors[zone] ?? "c5"), type: DASHES[z % DASHES.length], width: 1.5 }, itemStyle: { color: color(colors[zone] ?? "c5") }, areaStyle: { opacity: 0.35 },
     }));
     return {
       ...base(), xAxis: ageAxis(), yAxis: valueAxis("training rows", { min: 0 }), legend: legend(zoneNames), series,
@@ -203,7 +207,7 @@ const weightsPanel = {
     const width = chart.getWidth() - GRID.left - GRID.right, height = chart.getHeight() - 12 - GRID.bottom;
     return {
       ...base(), grid: { ...GRID, top: 12 }, xAxis: { ...ageAxis(), axisPointer: { show: false } }, series: [],
-      yAxis: valueAxis("rank by suspicion", { inverse: true, min: 1, max: states.rank[drawn - 1] + 1 || 1, splitLine: { show: false } }),
+      yAxis: valueAxis("rank by suspicion", { inverse: true, min: 1, max: states.rank[drawn - 1] + 1 || 1, splitLine: { show: false }, axisLabel: { color: color("soft"), showMaxLabel: false } }),
       graphic: [{ type: "image", id: "cells", left: GRID.left, top: 12, style: { image: this.image(width), width, height } }],
     };
   },

@@ -208,7 +208,7 @@ function listen() {
   byId("copy").addEventListener("click", () => navigator.clipboard?.writeText(report.command));
   let waiting = null;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(resize, 100); });
-  addEventListener("beforeprint", () => { root.dataset.theme = "light"; resize(); });
+  addEventListener("beforeprint", () => { root.dataset.theme = "light"; fillValues(); resize(); });
   addEventListener("afterprint", recolor);
 }
 

@@ -130,12 +130,16 @@ struct Learning {
     metric: String,
     curve: Vec<Candidate>,
     ordinary: Option<f64>,
+    test: Option<Line>,
 }
 
 impl Figure {
     fn new(report: &Report) -> Result<Figure> {
         let (path, summary, order) = (report.path, report.summary, report.order());
-        let frames = report.frames(&order)?.list;
+        let stored = report.frames(&order)?;
+        let test = report.test_scores(&stored)?;
+        let frames = stored.list;
+        let test = test.map(|scores| frames.iter().map(|f| f.age).zip(scores).collect());
         let (what, names, _) = report.lines(&order);
         let line = |j: usize| -> Line { frames.iter().map(|f| (f.age, f.trace[j])).collect() };
         let mut lines: Vec<(String, Line)> = names.iter().enumerate().map(|(j, n)| (shorten(n), line(j))).collect();
@@ -153,6 +157,7 @@ impl Figure {
                 metric: c.selection.metric.clone(),
                 curve: c.selection.curve.clone(),
                 ordinary: c.ordinary_score,
+                test,
             }),
             histogram: Histogram::log(path),
             marks: report.marks(),
@@ -215,7 +220,8 @@ impl Figure {
         zoom: u32,
     ) -> Drawn<B> {
         let ends = |c: &Candidate| [c.score - c.standard_error, c.score + c.standard_error];
-        let scores = || learning.curve.iter().flat_map(ends).chain(learning.ordinary);
+        let tested = || learning.test.iter().flatten().map(|p| p.1);
+        let scores = || learning.curve.iter().flat_map(ends).chain(learning.ordinary).chain(tested());
         let (low, high) = padded(scores().fold(f64::INFINITY, f64::min), scores().fold(f64::NEG_INFINITY, f64::max));
         let mut chart = builder(area, zoom).build_cartesian_2d(AgeAxis::new(self.ages), low..high)?;
         axes(&mut chart, zoom, &learning.metric)?;
@@ -228,6 +234,10 @@ impl Figure {
         let curve = learning.curve.iter().map(|c| (c.age, c.score));
         let line = chart.draw_series(LineSeries::new(curve, style))?;
         line.label(format!("{} ± one standard error", learning.metric)).legend(key(style, zoom));
+        if let Some(line) = &learning.test {
+            let style = COLORS[2].stroke_width(2 * zoom);
+            draw_line(&mut chart, line, 2, style, zoom)?.label("test rows").legend(dashed_key(style, zoom));
+        }
         if let Some(score) = learning.ordinary {
             let ends = [(self.ages.0, score), (self.ages.1, score)];
             let style = COLORS[1].stroke_width(2 * zoom);

@@ -10,15 +10,16 @@ mod headline;
 mod states;
 
 use super::{Choice, Summary, suspects_csv};
+use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::loss::TargetKind;
 use crate::path::Path;
 use crate::prepare::Prepared;
-use crate::select::{Metric, Rule};
+use crate::select::{Holdout, Metric, Rule};
 use crate::suspects;
 pub(in crate::report) use critical::{Histogram, KINDS};
 use encode::Packed;
-use frames::Frames;
+use frames::{Frame, Frames};
 use serde::Serialize;
 use states::{Rows, States};
 use std::collections::HashMap;
@@ -39,6 +40,8 @@ pub struct Report<'a> {
     pub summary: &'a Summary,
     /// What was typed to get here, if anything was.
     pub command: Option<&'a str>,
+    /// Rows that nothing was chosen by; their score is drawn along the path.
+    pub test: Option<&'a Dataset>,
 }
 
 /// The lines of the first panel.
@@ -51,8 +54,10 @@ struct Traces {
     units: Vec<f64>,
     /// Frame by frame.
     values: Packed,
-    /// Lines that are 0 throughout and therefore not stored.
-    never: usize,
+    /// Coefficients of the model.
+    coefficients: usize,
+    /// How many of them are not 0, frame by frame.
+    active: Packed,
 }
 
 /// The learning curve.
@@ -67,6 +72,8 @@ struct Learning {
     score: Packed,
     standard_error: Packed,
     ordinary: Option<f64>,
+    /// Scores of the test rows at the stored ages.
+    test: Option<Packed>,
 }
 
 /// A marked age.
@@ -146,7 +153,7 @@ impl Report<'_> {
             ages: Packed::f64(frames.list.iter().map(|f| f.age)),
             marks: self.marks(),
             traces: self.traces(&frames, &order),
-            learning: self.learning()?,
+            learning: self.learning(&frames)?,
             states: States::new(&prepared.problem, &frames.list, &rows),
             critical: critical::Critical::new(path, train.rows(), train.features()),
             suspects: self.choice.map(|c| suspects_csv(&c.suspects)),
@@ -189,7 +196,7 @@ impl Report<'_> {
         if self.prepared.problem.kernel().is_some() {
             let rows = traced(order);
             let names = rows.iter().map(|&i| format!("row {}", train.rows()[i])).collect();
-            return ("Decision values", names, vec![self.prepared.scaling.y_scale; rows.len()]);
+            return ("Decision values", names, vec![1.0; rows.len()]);
         }
         let (units, _) = self.prepared.scaling.undo(&vec![1.0; train.features().len()], 0.0);
         ("Coefficients", train.features().to_vec(), units)
@@ -199,17 +206,20 @@ impl Report<'_> {
     fn traces(&self, frames: &Frames, order: &[usize]) -> Traces {
         let list = &frames.list;
         let (title, names, units) = self.lines(order);
+        let coefficients = self.prepared.problem.coefficients();
+        let active = |f: &Frame| f.theta[..coefficients].iter().filter(|&&w| w != 0.0).count() as u32;
         let used: Vec<usize> = (0..names.len()).filter(|&j| list.iter().any(|f| f.trace[j] != 0.0)).collect();
         Traces {
             title,
             units: used.iter().map(|&j| units[j]).collect(),
             values: Packed::f64(list.iter().flat_map(|f| used.iter().map(|&j| f.trace[j]))),
-            never: names.len() - used.len(),
+            coefficients,
+            active: Packed::u32(list.iter().map(active)),
             names: used.into_iter().map(|j| names[j].clone()).collect(),
         }
     }
 
-    fn learning(&self) -> Result<Option<Learning>> {
+    fn learning(&self, frames: &Frames) -> Result<Option<Learning>> {
         let Some(choice) = self.choice else { return Ok(None) };
         let selection = &choice.selection;
         let metric = Metric::choose(Some(&selection.metric), self.prepared.train.kind())?;
@@ -222,7 +232,16 @@ impl Report<'_> {
             score: Packed::f64(selection.curve.iter().map(|c| c.score)),
             standard_error: Packed::f64(selection.curve.iter().map(|c| c.standard_error)),
             ordinary: choice.ordinary_score,
+            test: self.test_scores(frames)?.map(Packed::f64),
         }))
+    }
+
+    /// The score of the test rows at every stored age, by the metric that chose the age.
+    pub(in crate::report) fn test_scores(&self, frames: &Frames) -> Result<Option<Vec<f64>>> {
+        let (Some(rows), Some(choice)) = (self.test, self.choice) else { return Ok(None) };
+        let metric = Metric::choose(Some(&choice.selection.metric), rows.kind())?;
+        let holdout = Holdout::new(&self.prepared.problem, rows, &self.prepared.scaling, metric)?;
+        Ok(Some(frames.list.iter().map(|f| holdout.score(&holdout.predict(&f.theta))).collect()))
     }
 }
 
@@ -275,7 +294,15 @@ pub(in crate::report) mod tests {
 
         pub fn report(&self) -> Report<'_> {
             let (prepared, path, summary) = (&self.prepared, &self.path, &self.summary);
-            Report { prepared, path, choice: self.choice.as_ref(), summary, command: Some("agepath path '<x>'") }
+            let command = Some("agepath path '<x>'");
+            Report {
+                prepared,
+                path,
+                choice: self.choice.as_ref(),
+                summary,
+                command,
+                test: prepared.validation.as_ref(),
+            }
         }
     }
 
@@ -306,6 +333,17 @@ pub(in crate::report) mod tests {
         let names: Vec<String> = serde_json::from_value(data(&page)["traces"]["names"].clone()).unwrap();
         assert!(["<script>", "</script>", "{{script}}", "\u{2028}"].iter().all(|n| names.iter().any(|m| m == n)));
         assert_eq!(data(&page)["command"], "agepath path '<x>'");
+    }
+
+    #[test]
+    fn validation_rows_given_as_test_rows_score_the_same() {
+        let run = Run::new(builtin("diabetes", &ReadOptions::default()).unwrap());
+        let report = run.report();
+        let frames = report.frames(&report.order()).unwrap();
+        let scores = report.test_scores(&frames).unwrap().unwrap();
+        let selection = &run.choice.as_ref().unwrap().selection;
+        let at = frames.list.iter().position(|f| f.age == selection.age).unwrap();
+        assert!((scores[at] - selection.score).abs() < 1e-9 * selection.score, "{} {}", scores[at], selection.score);
     }
 
     #[test]

@@ -3,12 +3,16 @@
 use super::encode::Packed;
 use super::frames::Frame;
 use crate::loss::LossAt;
+use crate::path::{NO_LOSS, PINNED};
 use crate::problem::Problem;
 use rayon::prelude::*;
 use serde::Serialize;
 
 /// At most this many rows are drawn; more would not be told apart in a plot some hundred pixels high.
 const DRAWN: usize = 600;
+
+/// A predictor this close to a kink, relatively, is on it: solutions are exact to a few roundings.
+const AT_KINK: f64 = 1e-9;
 
 /// Rows that are drawn, and all rows counted.
 #[derive(Debug, Serialize)]
@@ -25,8 +29,8 @@ pub(super) struct States {
     pub prediction: Packed,
     /// Weights of the drawn rows, frame by frame.
     pub weight: Packed,
-    /// Names of the zones.
-    pub zones: &'static [&'static str],
+    /// Names of the zones; with a loss in pieces, also of what is left of the pacing's first one.
+    pub zones: Vec<&'static str>,
     /// How many rows are in each zone, frame by frame.
     pub counts: Packed,
     /// The sum of all weights, frame by frame.
@@ -68,10 +72,29 @@ impl States {
             extent,
             prediction: Packed::steps(all(), extent),
             weight: Packed::shares(states.iter().flat_map(|s| &s.weight).copied()),
-            zones: problem.pacing().zones(),
+            zones: zone_names(problem),
             counts: Packed::u32(states.iter().flat_map(|s| &s.counts).copied()),
             trusted: Packed::f64(states.iter().map(|s| s.trusted)),
         }
+    }
+}
+
+/// The pacing's zones; rows without loss and rows at a kink are counted apart where the loss has pieces or kinks.
+fn zone_names(problem: &Problem) -> Vec<&'static str> {
+    let mut names = problem.pacing().zones().to_vec();
+    names.extend(problem.loss().has_pieces().then_some(NO_LOSS));
+    names.extend(problem.loss().is_kinked().then_some(PINNED));
+    names
+}
+
+/// The place among [`zone_names`] of a row without loss or at a kink; none for any other row.
+fn place(problem: &Problem, z: f64, y: f64, loss: &LossAt) -> Option<usize> {
+    let (zones, kinks) = (problem.pacing().zones().len(), problem.loss().kinks(y));
+    let at_kink = || kinks.as_slice().iter().any(|k| (z - k).abs() <= AT_KINK * (1.0 + k.abs()));
+    if problem.loss().is_kinked() && at_kink() {
+        Some(zones + 1)
+    } else {
+        (problem.loss().has_pieces() && loss.slope == 0.0).then_some(zones)
     }
 }
 
@@ -89,15 +112,11 @@ fn state(problem: &Problem, frame: &Frame, drawn: &[usize], predict: &(dyn Fn(f6
     problem.loss().fill(&z, problem.target(), &mut losses);
     let (pacing, u) = (problem.pacing(), 1.0 / frame.age);
     let cuts = pacing.cuts(u);
-    let mut counts = vec![0; pacing.zones().len()];
-    let weights: Vec<f64> = losses
-        .iter()
-        .map(|l| {
-            let zone = cuts.zone(l.value);
-            counts[usize::from(zone)] += 1;
-            pacing.at(zone, l.value, u).value
-        })
-        .collect();
+    let mut counts = vec![0; zone_names(problem).len()];
+    for (i, loss) in losses.iter().enumerate() {
+        counts[place(problem, z[i], problem.target()[i], loss).unwrap_or(usize::from(cuts.zone(loss.value)))] += 1;
+    }
+    let weights: Vec<f64> = losses.iter().map(|l| pacing.weight(l.value, u)).collect();
     State {
         prediction: drawn.iter().map(|&i| predict(z[i])).collect(),
         weight: drawn.iter().map(|&i| weights[i]).collect(),
