@@ -225,10 +225,11 @@ test("hostile names, labels and file names are only text", async () => {
   assert.deepEqual(problems, []);
 });
 
-test("without an age chosen and with every pacing the page still works", async () => {
+test("without an age chosen, with every pacing and with a kernel the page still works", async () => {
   const runs = [
     ["path", "builtin:diabetes", "--validation", "0", "--pacing", "mixture"],
     ["path", "builtin:breast_cancer", "--pacing", "hard", "--noise", "outliers:0.1"],
+    ["path", "builtin:breast_cancer", "--model", "svm", "--noise", "outliers:0.1"],
     ["path", "builtin:diabetes", "--pacing", "log", "--max-events", "3", "--test", "builtin:diabetes"],
   ];
   for (const [k, run] of runs.entries()) {
