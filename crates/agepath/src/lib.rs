@@ -18,6 +18,7 @@
 //! | E, M, D | zones | pieces of v* as a function of ℓ |
 //! | κ | cut | 1/τ, τ being a threshold between zones |
 //! | θ, w, b | parameters | coefficients and intercept |
+//! | K, β | kernel, dual coefficients | z = Kβ + b in kernel space |
 //!
 //! Start with [`prepare::prepare`] and [`path::age_path`]; the README has an example, which is compiled and run as a test.
 

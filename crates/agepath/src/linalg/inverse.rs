@@ -15,6 +15,8 @@ fn is_rounding(value: f64, size: f64) -> bool {
     value.is_nan() || value.abs() <= UNRELIABLE * size
 }
 
+/// A row whose Schur complement is this share of its diagonal depends on the others.
+const DEPENDENT: f64 = 1e-11;
 /// From this size on, a product is shared among threads.
 const PARALLEL: usize = 600;
 
@@ -69,7 +71,8 @@ impl Inverse {
                 self.r[i * self.stride + j] = inverse[(i, j)];
             }
         }
-        self.inertia.0 + self.inertia.1 == m && (0..m).all(|i| self.row(i).iter().all(|v| v.is_finite()))
+        let sound = |k: usize| (self.row(k)[k] * a[k * m + k]).abs() <= 1.0 / DEPENDENT;
+        self.inertia.0 + self.inertia.1 == m && (0..m).all(|k| sound(k) && self.row(k).iter().all(|v| v.is_finite()))
     }
 
     fn count(&mut self, pivot: f64, by: isize) {

@@ -109,14 +109,19 @@ impl Dual<'_> {
         Some(exit)
     }
 
+    /// Pins a sample, or holds it where the pinned ones determine it already.
+    fn pin(&mut self, i: usize, kink: u8) {
+        self.set_state(i, State::Pinned { kink });
+        if self.members.place[i].is_none() {
+            self.hold(i);
+        }
+    }
+
     /// Samples that were held may move again once a pinned one has gone.
     fn release(&mut self) {
         for i in 0..self.n() {
-            if let State::Held { piece, zone } = self.members.state[i] {
-                self.members.state[i] = State::Smooth { piece, zone };
-                self.look(i);
-                let state = self.members.state[i];
-                self.set_state(i, state);
+            if let State::Held { kink } = self.members.state[i] {
+                self.pin(i, kink);
             }
         }
     }
@@ -137,12 +142,11 @@ impl Dual<'_> {
             (_, Side::Lower) => -self.at.loss[i].slope.signum(),
         };
         let exit = if drops { None } else { self.exit(i, way) };
-        self.set_state(i, to);
-        let name = self.name(i);
-        if self.members.place[i].is_none() && matches!(to, State::Pinned { .. }) {
-            self.stale = false;
-            self.hold(i);
+        match to {
+            State::Pinned { kink } => self.pin(i, kink),
+            _ => self.set_state(i, to),
         }
+        let name = self.name(i);
         if matches!(from.0, State::Pinned { .. }) {
             self.release();
         }

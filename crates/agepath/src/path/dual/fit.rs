@@ -145,7 +145,7 @@ impl Dual<'_> {
     pub(super) fn weights(&self) -> Vec<f64> {
         let pinned = self.problem.pacing.weight(0.0, self.at.u);
         let weight = |i: usize| match self.members.state[i] {
-            State::Pinned { .. } => pinned,
+            State::Pinned { .. } | State::Held { .. } => pinned,
             _ => self.at.weight[i].value.clamp(0.0, 1.0),
         };
         (0..self.n()).map(weight).collect()

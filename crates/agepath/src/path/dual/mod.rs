@@ -36,9 +36,8 @@ enum State {
     Smooth { piece: u8, zone: u8 },
     /// At a kink.
     Pinned { kink: u8 },
-    /// At a kink that other pinned samples hold it to (an equal row, say): β stays, and it is the smooth sample it was
-    /// again as soon as one of them goes.
-    Held { piece: u8, zone: u8 },
+    /// At a kink that other pinned samples hold it to (an equal row, say): β stays until one of them goes.
+    Held { kink: u8 },
 }
 
 /// The samples that can move, and where everybody is.
@@ -186,9 +185,9 @@ impl<'p> Dual<'p> {
     /// Loss, weight, ψ, h and q of one sample on its piece.
     fn look(&mut self, i: usize) {
         let (piece, zone) = match self.members.state[i] {
-            State::Smooth { piece, zone } | State::Held { piece, zone } => (piece, zone),
+            State::Smooth { piece, zone } => (piece, zone),
             // Its ψ is β; the piece below is as good as any.
-            State::Pinned { kink } => (kink, 0),
+            State::Pinned { kink } | State::Held { kink } => (kink, 0),
         };
         let at = &mut self.at;
         let l = self.problem.loss.at_piece(piece, at.x[self.scale.len() + 1 + i], self.problem.target[i]);

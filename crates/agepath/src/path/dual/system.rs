@@ -84,9 +84,7 @@ impl Dual<'_> {
     /// Holds a sample at the kink where others pin it.
     pub(super) fn hold(&mut self, i: usize) {
         if let State::Pinned { kink } = self.members.state[i] {
-            let [(low, _), (high, _)] = self.ends(i, kink);
-            let piece = if self.at.x[i] > 0.5 * (low + high) { kink } else { kink + 1 };
-            self.members.state[i] = State::Held { piece, zone: self.at.cuts.zone(0.0) };
+            self.members.state[i] = State::Held { kink };
             self.look(i);
         }
     }

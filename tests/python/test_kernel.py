@@ -1,0 +1,92 @@
+"""Paths in kernel space against scikit-learn: ACS with SVC on the same kernel, age after age, and KKT from the file.
+
+Needs the built command (AGEPATH_BIN, default target/release/agepath); builds nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from selfpaced import read_run
+from svm import acs, kernel
+
+BINARY = Path(os.environ.get("AGEPATH_BIN", ROOT / "target/release/agepath"))
+pytestmark = pytest.mark.skipif(not BINARY.is_file(), reason=f"{BINARY} is not built")
+
+KKT = 1e-9
+"""Relative to C."""
+
+AGREE = 1e-4
+"""Decision values of the exact path and of an ACS sweep that stops at weights equal to 1e-8."""
+
+PACINGS = {"linear": (0.8, 4.0), "mixture": (1.2, 2.5), "hard": (1.0, 4.0), "log": (0.8, 4.0)}
+
+
+def agepath(*args) -> str:
+    done = subprocess.run([str(BINARY), *map(str, args)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=PACINGS)
+def run(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp(request.param)
+    low, high = PACINGS[request.param]
+    agepath(
+        "path", "builtin:breast_cancer", "--model", "svm", "--noise", "flip:0.3", "--seed", 3, "--validation", 0,
+        "--pacing", request.param, "--ages", f"{low}:{high}", "--quiet", "-o", directory,
+    )
+    return read_run(directory)
+
+
+def solution(run, K, dual, intercept) -> tuple[np.ndarray, np.ndarray]:
+    beta = np.zeros(len(run.y))
+    for i, value in dual:
+        beta[i] = value
+    return beta, K @ beta + intercept
+
+
+def violation(run, beta, z, age) -> float:
+    """Distance of -beta from the subdifferential of F(max(0, 1 - yz)), C = 1."""
+    margin, alpha = run.y * z, run.y * beta
+    weight = run.spec.pacing.weight(np.maximum(0.0, 1.0 - margin), age)
+    at_kink = np.abs(margin - 1.0) + np.maximum(0.0, np.maximum(-alpha, alpha - 1.0))
+    smooth = np.abs(alpha - np.where(margin < 1.0, weight, 0.0))
+    if run.spec.pacing.kind == "hard":
+        # On the threshold either weight is optimal.
+        tied = np.abs(1.0 - margin - age) < 1e-9
+        smooth = np.where(tied, np.minimum(np.abs(alpha), np.abs(alpha - 1.0)), smooth)
+    return max(np.minimum(at_kink, smooth).max(), abs(beta.sum()))
+
+
+def test_every_knot_is_optimal(run):
+    K = kernel(run)
+    assert run.path["end"] == "complete"
+    for knot in run.path["knots"]:
+        beta, z = solution(run, K, knot["dual"], knot["intercept"])
+        assert violation(run, beta, z, knot["age"]) <= KKT, knot["age"]
+
+
+def test_the_path_is_where_acs_goes_until_the_first_jump(run):
+    if run.spec.pacing.kind == "hard":
+        pytest.skip("hard pacing jumps at every event")
+    K = kernel(run)
+    low, high = run.path["ages"]
+    first = max((e["age"] for e in run.path["events"] if e["kind"] == "jump"), default=low)
+    ages = np.geomspace(high, first, 6)[:-1]
+    flags = [part for age in ages for part in ("--age", repr(float(age)))]
+    points = [json.loads(line) for line in agepath("at", run.directory, *flags).splitlines()]
+    z = run.y.copy()
+    for age in [20.0 * high, 4.0 * high, *ages]:
+        z, _ = acs(run, K, z, age, stop=1e-8)
+        point = next((p for p in points if p["age"] == age), None)
+        if point is not None:
+            assert point["kkt"] <= KKT
+            _, exact = solution(run, K, point["dual"], point["intercept"])
+            assert np.abs(exact - z).max() <= AGREE, age
