@@ -32,6 +32,16 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     (0..4).map(|k| sums[k] + sums[k + 4]).sum::<f64>() + tail
 }
 
+/// y += Σ a_k x_k for four columns at once.
+#[inline(always)]
+pub fn axpy4(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
+    let n = y.len();
+    let [p, q, r, s] = x.map(|x| &x[..n]);
+    for i in 0..n {
+        y[i] += (a[0] * p[i] + a[1] * q[i]) + (a[2] * r[i] + a[3] * s[i]);
+    }
+}
+
 /// y += a·x
 #[inline(always)]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
@@ -90,19 +100,37 @@ pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Lower triangle of `out` (row-major m²) += AᵀB for A, B of `k` rows and `m` columns, stored by columns.
-pub fn add_lower_product(a: &[f64], b: &[f64], k: usize, m: usize, out: &mut [f64]) {
-    triangular::matmul(
-        MatMut::from_row_major_slice_mut(out, m, m),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        MatRef::from_column_major_slice(a, k, m).transpose(),
-        BlockStructure::Rectangular,
-        MatRef::from_column_major_slice(b, k, m),
-        BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
+thread_local! {
+    /// Room for a block of rows: asking the system for it anew each time costs as much as the product.
+    static BLOCK: std::cell::RefCell<Vec<f64>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Lower triangle of `out` (row-major m²) += Aᵀ diag(h) A, where A has `h.len()` rows and the columns `column(0..m)`.
+pub fn add_weighted_gram<'a>(h: &[f64], m: usize, column: impl Fn(usize) -> &'a [f64], out: &mut [f64]) {
+    let k = h.len();
+    BLOCK.with_borrow_mut(|block| {
+        if block.len() < 2 * k * m {
+            block.resize(2 * k * m, 0.0);
+        }
+        let (plain, scaled) = block[..2 * k * m].split_at_mut(k * m);
+        vectorised(|| {
+            for j in 0..m {
+                plain[j * k..(j + 1) * k].copy_from_slice(column(j));
+                multiply(h, column(j), &mut scaled[j * k..(j + 1) * k]);
+            }
+        });
+        triangular::matmul(
+            MatMut::from_row_major_slice_mut(out, m, m),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            MatRef::from_column_major_slice(plain, k, m).transpose(),
+            BlockStructure::Rectangular,
+            MatRef::from_column_major_slice(scaled, k, m),
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    });
     clean_vector_registers();
 }
 

@@ -21,7 +21,7 @@ pub enum SampleScale {
 pub struct Strength {
     /// Penalty strength of the regressions. Default 0.005; 0 or more.
     pub alpha: f64,
-    /// Share of L1 in the elastic net's penalty. Default 0.5; from 0 to 1.
+    /// Share of L1 in the elastic net's penalty. Default 1; from 0 to 1.
     pub l1_ratio: f64,
     /// Numbers of the loss: the factor C of the classifiers, and what other losses take.
     pub loss: LossParameters,
@@ -29,7 +29,7 @@ pub struct Strength {
 
 impl Default for Strength {
     fn default() -> Self {
-        Strength { alpha: 0.005, l1_ratio: 0.5, loss: LossParameters::default() }
+        Strength { alpha: 0.005, l1_ratio: 1.0, loss: LossParameters::default() }
     }
 }
 

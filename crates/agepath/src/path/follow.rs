@@ -24,8 +24,16 @@ const UNEXPLAINED: f64 = 0.05;
 const TINY_MOVE: f64 = 1e-7;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
 const LEAST_STEP: f64 = 1e-9;
-/// Share of the way to a fold that one step covers.
-const FOLD_SHARE: f64 = 0.9;
+/// Share of the way to a fold that is left after one step ...
+const FOLD_LEFT: f64 = 0.1;
+/// ... but less, in proportion, when two estimates of its place agree better than that ...
+const FOLD_AGREEMENT: f64 = 0.3;
+/// ... and at least this share, which the predictor can still reach.
+const FOLD_LEAST_LEFT: f64 = 1e-3;
+/// After a failure, a step may be this many times as long as the last, measured along the curve.
+const STRIDE: f64 = 1.5;
+/// A prediction through the last two points may reach this many times their distance.
+const FORESIGHT: f64 = 3.0;
 /// How often a better first event may be found before the step is shortened.
 const MAX_RETARGET: usize = 30;
 /// Zero-length steps in a row before the curve is declared stuck.
@@ -55,10 +63,13 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub x: Vec<f64>,
     /// Longest step to try, in |t|.
     reach: f64,
-    /// The last (t, 1/‖dx/dt‖²) on this segment; it goes to zero linearly at a fold.
-    slowness: Option<(f64, f64)>,
-    /// How far ahead that is, by the last two values.
-    fold_ahead: f64,
+    /// The point before this one.
+    last: Option<Waypoint>,
+    /// The curve through the last point and this one, if it is smooth between them.
+    bend: Option<Bend>,
+    /// Where a fold is, by the bend, and how far the estimate before was from that.
+    fold_at: Option<f64>,
+    fold_doubt: f64,
     /// A step has failed lately: keep the factor fresh.
     careful: bool,
     /// How far the last correction moved the point.
@@ -67,6 +78,16 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
+}
+
+/// A point that was passed.
+#[derive(Debug)]
+struct Waypoint {
+    t: f64,
+    x: Vec<f64>,
+    tangent: Vec<f64>,
+    /// Whether nothing has changed since: the curve from here to the present point is smooth.
+    same_segment: bool,
 }
 
 /// Where in Newton's loop a step is adjusted.
@@ -97,8 +118,10 @@ impl<'c, C: Curve> Follower<'c, C> {
             t,
             x,
             reach: f64::INFINITY,
-            slowness: None,
-            fold_ahead: f64::INFINITY,
+            last: None,
+            bend: None,
+            fold_at: None,
+            fold_doubt: f64::INFINITY,
             careful: false,
             corrected: 0.0,
             stop_after_jump: false,
@@ -113,25 +136,34 @@ impl<'c, C: Curve> Follower<'c, C> {
         while self.t != stop {
             let direction = (stop - self.t).signum();
             let tangent = self.curve.tangent();
-            self.watch_for_fold(&tangent);
+            let here = self.waypoint(&tangent);
+            self.watch_for_fold(&here);
             let least = LEAST_STEP * (1.0 + self.t.abs());
             let mut horizon = (stop - self.t).abs().min(self.reach);
-            if self.careful {
-                horizon = horizon.min((FOLD_SHARE * self.fold_ahead).max(least));
+            if let Some(bend) = self.bend.as_ref().filter(|_| self.careful) {
+                let sight = value(&bend.time, STRIDE) - self.t;
+                if sight * bend.now > 0.0 {
+                    horizon = horizon.min(sight.abs().max(least));
+                }
+            }
+            if let Some(fold) = self.fold_ahead() {
+                let left = (FOLD_AGREEMENT * self.fold_doubt).clamp(FOLD_LEAST_LEFT * fold, FOLD_LEFT * fold);
+                horizon = horizon.min((fold - left).max(least));
             }
             let first = self.curve.crossing(&tangent, direction, horizon);
             let before = self.t;
             match self.attempt(first, &tangent, direction, horizon, stop) {
                 Attempt::Moved => {
+                    self.last = Some(here);
                     if self.careful {
-                        self.anchor()?;
+                        self.refresh()?;
                     }
                     if !record.record(Step::Move { t: self.t, x: &self.x }) {
                         return Err(Halt::Stopped);
                     }
                 }
                 Attempt::Event(guard) => {
-                    self.slowness = None;
+                    self.last = Some(Waypoint { same_segment: false, ..here });
                     self.careful = false;
                     if self.turn_or_jump(guard, record)? && self.stop_after_jump {
                         return Ok(());
@@ -176,6 +208,17 @@ impl<'c, C: Curve> Follower<'c, C> {
     /// Evaluates and factors at the current point.
     fn anchor(&mut self) -> Result<(), Halt> {
         self.curve.evaluate(self.t, &self.x);
+        match self.curve.refactor() {
+            Stability::Stable => Ok(()),
+            Stability::Unstable => Err(Halt::Broken(crate::error::Breakdown::Stalled)),
+        }
+    }
+
+    /// Factors at the current point, where the corrector has left the curve evaluated.
+    fn refresh(&mut self) -> Result<(), Halt> {
+        if self.curve.point() != self.x {
+            return self.anchor();
+        }
         match self.curve.refactor() {
             Stability::Stable => Ok(()),
             Stability::Unstable => Err(Halt::Broken(crate::error::Breakdown::Stalled)),
@@ -243,14 +286,25 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.curve.norm(&rest) <= UNEXPLAINED * self.curve.norm(&gone) + TINY_MOVE
     }
 
-    /// Along the tangent; with a fold in sight, as the square root of the distance to it.
+    /// Where the point will be after `step`: by the tangent, bent as the curve has been since the last point.
     fn predict(&self, step: f64, tangent: &[f64]) -> Vec<f64> {
-        let length = if self.careful && self.fold_ahead.is_finite() && step.abs() < self.fold_ahead {
-            2.0 * self.fold_ahead * (1.0 - (1.0 - step.abs() / self.fold_ahead).sqrt()) * step.signum()
-        } else {
-            step
+        let along = || self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
+        let Some(last) = &self.last else {
+            return along();
         };
-        self.x.iter().zip(tangent).map(|(x, v)| x + length * v).collect()
+        let back = self.t - last.t;
+        let each = self.x.iter().zip(tangent).zip(last.x.iter().zip(&last.tangent));
+        if let Some(r) = self.bend.as_ref().and_then(|bend| bend.parameter_at(self.t + step)) {
+            let bend = self.bend.as_ref().expect("it has just been asked");
+            return each.map(|((x, v), (x0, v0))| hermite(*x0, bend.before * v0, *x, bend.now * v)).map(|c| value(&c, r)).collect();
+        }
+        if last.same_segment || step.abs() > FORESIGHT * back.abs() {
+            return along();
+        }
+        // The last segment's second derivative is the best guess for this one's; what does not move stays.
+        let share = (step / back).powi(2);
+        let moved = |x: f64, v: f64, x0: f64, v0: f64| x + step * v + share * (x - x0 - back * v0);
+        each.map(|((&x, &v), (&x0, &v0))| if v == 0.0 { x } else { moved(x, v, x0, v0) }).collect()
     }
 
     /// Newton at fixed t from the tangent's prediction.
@@ -369,7 +423,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 return Err(halt);
             }
         };
-        self.slowness = None;
+        self.last = None;
         self.reach = f64::INFINITY;
         if let (true, Some(guard)) = (landing.size == 0.0, guard) {
             self.curve.undo();
@@ -392,20 +446,96 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.leap(Cause::Fold, Some(&exit), None, record)
     }
 
-    /// After a failure: a shorter reach, by the distance to the fold if one is in sight.
-    fn shorter(&self, tried: f64) -> f64 {
-        if self.fold_ahead < tried { FOLD_SHARE * self.fold_ahead } else { 0.25 * tried }
+    /// How far ahead a fold is, if one is in sight.
+    fn fold_ahead(&self) -> Option<f64> {
+        self.fold_at.map(|at| (at - self.t).abs())
     }
 
-    /// Extrapolates 1/‖dx/dt‖² to zero.
-    fn watch_for_fold(&mut self, tangent: &[f64]) {
-        let now = self.curve.norm(tangent).powi(-2);
-        self.fold_ahead = match self.slowness {
-            Some((t, before)) if now < before && t != self.t => (self.t - t).abs() * now / (before - now),
-            _ => f64::INFINITY,
-        };
-        self.slowness = Some((self.t, now));
+    /// After a failure: a shorter reach, by the distance to the fold if one is in sight.
+    fn shorter(&self, tried: f64) -> f64 {
+        match self.fold_ahead() {
+            Some(fold) if tried < fold && fold - tried < FOLD_LEFT * fold => (fold - 10.0 * (fold - tried)).max(0.25 * tried),
+            _ => 0.25 * tried,
+        }
     }
+
+    fn waypoint(&self, tangent: &[f64]) -> Waypoint {
+        Waypoint { t: self.t, x: self.x.clone(), tangent: tangent.to_vec(), same_segment: true }
+    }
+
+    /// Looks for a fold on the curve through the last point and this one.
+    fn watch_for_fold(&mut self, here: &Waypoint) {
+        self.bend = self.last.as_ref().filter(|last| last.same_segment).and_then(|last| Bend::between(last, here));
+        let Some(at) = self.bend.as_ref().and_then(Bend::fold) else {
+            (self.fold_at, self.fold_doubt) = (None, f64::INFINITY);
+            return;
+        };
+        if self.fold_at != Some(at) {
+            self.fold_doubt = self.fold_at.map_or(f64::INFINITY, |before| (at - before).abs());
+        }
+        self.fold_at = Some(at);
+    }
+}
+
+/// The curve through two points as Hermite's cubics in a parameter r: −1 at the last point, 0 at this one, proportional
+/// to the distance along this point's tangent. Unlike t, such a parameter goes on smoothly through a fold.
+#[derive(Debug)]
+struct Bend {
+    /// t(r), by powers of r.
+    time: [f64; 4],
+    /// dt/dr at both points.
+    before: f64,
+    now: f64,
+}
+
+impl Bend {
+    fn between(last: &Waypoint, here: &Waypoint) -> Option<Bend> {
+        let along = |v: &[f64]| -> f64 { v.iter().zip(&here.tangent).map(|(a, b)| a * b).sum() };
+        let gone: Vec<f64> = here.x.iter().zip(&last.x).map(|(a, b)| a - b).collect();
+        let width = along(&gone);
+        let (before, now) = (width / along(&last.tangent), width / along(&here.tangent));
+        let forward = |dt: f64| dt.is_finite() && dt * (here.t - last.t) > 0.0;
+        (forward(before) && forward(now)).then(|| Bend { time: hermite(last.t, before, here.t, now), before, now })
+    }
+
+    /// Where t turns back, if that is in sight.
+    fn fold(&self) -> Option<f64> {
+        self.fold_parameter().map(|r| value(&self.time, r))
+    }
+
+    /// The first zero of dt/dr ahead.
+    fn fold_parameter(&self) -> Option<f64> {
+        let [_, a, b, c] = self.time;
+        // a + 2br + 3cr² = 0, solved for 1/r: the largest is the first.
+        let root = (b * b - 3.0 * a * c).sqrt();
+        let first = f64::max((-b + root) / a, (-b - root) / a);
+        (first * FORESIGHT > 1.0).then(|| 1.0 / first)
+    }
+
+    /// The r at which t is reached, if that is before a fold and in sight.
+    fn parameter_at(&self, t: f64) -> Option<f64> {
+        let (mut low, mut high) = (0.0, self.fold_parameter().unwrap_or(FORESIGHT));
+        let beyond = |r: f64| (value(&self.time, r) - t) * self.now >= 0.0;
+        if !beyond(high) || beyond(low) {
+            return None;
+        }
+        // Enough to make out a distance of 1e-9 from a fold, where r is its square root.
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            if beyond(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
+/// Powers of r for the cubic with value x0 and slope v0 at r = −1, x and v at r = 0.
+fn hermite(x0: f64, v0: f64, x: f64, v: f64) -> [f64; 4] {
+    let (p, q) = (v - (x - x0), v - v0);
+    [x, v, 3.0 * p - q, 2.0 * p - q]
+}
+
+fn value(c: &[f64; 4], r: f64) -> f64 {
+    c[0] + r * (c[1] + r * (c[2] + r * c[3]))
 }
 
 #[cfg(test)]

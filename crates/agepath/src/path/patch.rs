@@ -316,10 +316,15 @@ impl<'p> Patch<'p> {
 
     /// The Hessian of the smooth part over `columns`, lower triangle, and the magnitude of its diagonal.
     pub fn hessian(&self, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
+        self.hessian_of(&self.at.h, &self.at.far, columns)
+    }
+
+    /// The same for other curvatures of the rows.
+    pub fn hessian_of(&self, h: &[f64], far: &FarAt, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
         let k = columns.len();
         let (mut a, mut magnitude) = (vec![0.0; k * k], vec![0.0; k]);
         let m = self.cols();
-        let far = self.far.as_ref().map(|far| far.hessian(&self.at.far));
+        let far = self.far.as_ref().map(|background| background.hessian(far));
         for (p, &i) in columns.iter().enumerate() {
             if let Some(far) = &far {
                 for (q, &j) in columns[..=p].iter().enumerate() {
@@ -329,9 +334,9 @@ impl<'p> Patch<'p> {
             a[p * k + p] += self.l2[i];
             magnitude[p] = a[p * k + p].abs();
         }
-        self.design.gram(&self.at.h, columns, &mut a);
+        self.design.gram(h, columns, &mut a);
         // What was summed into the diagonal, by size: judged by the samples that count and the columns' own scale.
-        let total: f64 = self.at.h.iter().map(|h| h.abs()).sum();
+        let total: f64 = h.iter().map(|h| h.abs()).sum();
         for (p, &j) in columns.iter().enumerate() {
             magnitude[p] = (magnitude[p] + total * self.column_scales[j].powi(2)).max(a[p * k + p].abs());
         }

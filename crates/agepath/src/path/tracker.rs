@@ -107,7 +107,7 @@ fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Resul
     if options.direction == Direction::Up {
         for _ in 0..MAX_START_STEPS {
             patch.evaluate_by_value(t, &x);
-            let next = patch.acs_step(t, &x)?;
+            let next = patch.acs_step()?;
             let moved = patch.distance(&next, &x);
             x = next;
             if moved <= CLOSE * (1.0 + patch.norm(&x)) {

@@ -19,7 +19,7 @@ use super::types::{Cause, Kind, Work};
 use crate::linalg::{Definiteness, axpy};
 
 /// With so few rows, follow them directly.
-const LEAF_ROWS: usize = 48;
+const LEAF_ROWS: usize = 1000;
 /// Windows aim at this share of the rows being near.
 const NEAR_SHARE: f64 = 1.0 / 16.0;
 /// A window is accepted when the relative residual over all rows, at the child's points, is below this. An event's age

@@ -16,6 +16,8 @@ use crate::problem::ROUNDING_FLOOR;
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this; what needs more is polished by Newton on its own problem.
 const STAGNATED: f64 = 1e-7;
+/// An ACS step need not be exact: this share of the residual may be left.
+const ACS_SHARE: f64 = 1e-3;
 const MAX_ITERATIONS: usize = 200;
 /// Armijo's sufficient decrease.
 const SUFFICIENT: f64 = 1e-4;
@@ -37,11 +39,32 @@ impl Patch<'_> {
         start: &[f64],
         weights: &[f64],
     ) -> Result<(Vec<f64>, f64, usize), Breakdown> {
+        let here = self.weighted(t, start, weights);
+        self.minimise_weighted(t, start, here, weights, CONVERGED)
+    }
+
+    /// The convex fit with the weights of the last evaluation, to within a small share of the way there.
+    pub(crate) fn acs_step(&mut self) -> Result<Vec<f64>, Breakdown> {
+        self.counters.acs_fits += 1;
+        let weights: Vec<f64> = self.at.weight.iter().map(|v| v.value.clamp(0.0, 1.0)).collect();
+        let (t, start) = (self.at.t, self.at.x.clone());
+        let here = self.weighted_here(&weights);
+        let tolerance = CONVERGED.max(ACS_SHARE * here.kkt);
+        Ok(self.minimise_weighted(t, &start, here, &weights, tolerance)?.0)
+    }
+
+    fn minimise_weighted(
+        &mut self,
+        t: f64,
+        start: &[f64],
+        mut here: Weighted,
+        weights: &[f64],
+        tolerance: f64,
+    ) -> Result<(Vec<f64>, f64, usize), Breakdown> {
         let mut x = start.to_vec();
-        let mut here = self.weighted(t, &x, weights);
         let mut last = f64::INFINITY;
         for iteration in 0..MAX_ITERATIONS {
-            if here.kkt <= CONVERGED || (here.kkt <= STAGNATED && here.kkt > 0.5 * last) {
+            if here.kkt <= tolerance || (here.kkt <= STAGNATED && here.kkt > 0.5 * last) {
                 return Ok((x, here.kkt, iteration));
             }
             if !here.value.is_finite() {
@@ -71,10 +94,23 @@ impl Patch<'_> {
         let mut loss = vec![LossAt::default(); n];
         self.problem.loss.fill(&z, &self.target, &mut loss);
         let mut far = FarAt::default();
-        let mut gradient = vec![0.0; x.len()];
-        let mut value = 0.0;
         if let Some(background) = &self.far {
             background.at(t, x, &mut far);
+        }
+        self.weighted_at(x, &z, &loss, far, weights)
+    }
+
+    /// The same at the last evaluated point.
+    fn weighted_here(&self, weights: &[f64]) -> Weighted {
+        let at = &self.at;
+        self.weighted_at(&at.x, &at.z, &at.loss, at.far.clone(), weights)
+    }
+
+    fn weighted_at(&self, x: &[f64], z: &[f64], loss: &[LossAt], far: FarAt, weights: &[f64]) -> Weighted {
+        let n = self.rows();
+        let mut gradient = vec![0.0; x.len()];
+        let mut value = 0.0;
+        if self.far.is_some() {
             gradient.copy_from_slice(&far.gradient);
             value += far.value;
         }
@@ -114,9 +150,7 @@ impl Patch<'_> {
         self.counters.factorizations += 1;
         let working: Vec<usize> =
             (0..x.len()).filter(|&j| self.l1[j] == 0.0 || x[j] != 0.0 || here.gradient[j].abs() > self.l1[j]).collect();
-        self.at.h.clone_from(&here.curvature);
-        self.at.far.hessian.clone_from(&here.far.hessian);
-        let (a, magnitude) = self.hessian(&working);
+        let (a, magnitude) = self.hessian_of(&here.curvature, &here.far, &working);
         let pick = |from: &[f64]| working.iter().map(|&j| from[j]).collect::<Vec<_>>();
         let (g, l1, from) = (pick(&here.gradient), pick(&self.l1), pick(x));
         let mut to = from.clone();

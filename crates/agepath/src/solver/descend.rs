@@ -51,7 +51,7 @@ impl Patch<'_> {
             Some(exit) => self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?,
             // Without an exit the membership has just been changed and its weights are not what the losses say: the
             // first ACS step takes them as they are.
-            None => self.acs_step(t, &start).map_err(Halt::Broken)?,
+            None => self.acs_step().map_err(Halt::Broken)?,
         };
         let at_least = if exit.is_some() { 0.0 } else { FREE_RADIUS * (1.0 + self.norm(&start)) };
         let near = self.walk(t, first, &start)?;
@@ -62,13 +62,6 @@ impl Patch<'_> {
         let drop = from - self.value();
         let size = end.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
         Ok(Landing { x: end, size, drop })
-    }
-
-    /// The convex fit with the weights of the last evaluation.
-    pub(crate) fn acs_step(&mut self, t: f64, x: &[f64]) -> Result<Vec<f64>, Breakdown> {
-        self.counters.acs_fits += 1;
-        let weights: Vec<f64> = self.at.weight.iter().map(|v| v.value.clamp(0.0, 1.0)).collect();
-        Ok(self.fit_weighted(t, x, &weights)?.0)
     }
 
     pub(crate) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
@@ -102,7 +95,7 @@ impl Patch<'_> {
             if !self.within_trust() {
                 return Err(Halt::Escaped);
             }
-            let fit = self.acs_step(t, &x).map_err(Halt::Broken)?;
+            let fit = self.acs_step().map_err(Halt::Broken)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             let longest = gone * if gone < MICROSCOPIC * (1.0 + self.norm(start)) { LEAP } else { STRIDE };
             if pace == 0.0 {
@@ -122,17 +115,18 @@ impl Patch<'_> {
                 continue;
             }
             self.set_coords(&x);
-            self.evaluate_by_value(t, &x);
             self.release_coords();
-            let (newton, stable) = self.bounded_step(longest);
-            if stable {
+            let (a, magnitude) = self.face_hessian();
+            if self.stable_step(&a, &magnitude, longest).is_some() {
                 return Ok(x);
             }
             let ahead: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| (f - x) * longest / pace).collect();
             let lowest = self.merit(t, &fit);
-            x = (self.lower_by(t, &x, &ahead, &fit, lowest))
-                .or_else(|| self.lower_by(t, &x, &newton, &fit, lowest))
-                .unwrap_or(fit);
+            let further = self.lower_by(t, &x, &ahead, &fit, lowest).or_else(|| {
+                let newton = self.damped_step(&a, &magnitude, longest);
+                self.lower_by(t, &x, &newton, &fit, lowest)
+            });
+            x = further.unwrap_or(fit);
         }
         Err(Halt::Broken(Breakdown::Stalled))
     }
@@ -163,10 +157,12 @@ impl Patch<'_> {
             self.release_coords();
             let radius = shrink * (RADIUS * self.distance(&x, start)).max(at_least);
             let residual = self.violation_of_kkt();
-            let (step, stable) = self.bounded_step(radius);
-            if stable && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
+            let (a, magnitude) = self.face_hessian();
+            let newton = self.stable_step(&a, &magnitude, radius);
+            if newton.is_some() && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
                 return Ok(x);
             }
+            let step = newton.unwrap_or_else(|| self.damped_step(&a, &magnitude, radius));
             let mut next = x.clone();
             axpy(1.0, &step, &mut next);
             let promised = -self.model_change(&step);
@@ -194,30 +190,36 @@ impl Patch<'_> {
         }))
     }
 
-    /// (H + μD²)⁻¹ times the downhill gradient on the face, with the smallest tried μ ≥ 0 that makes it positive and the
-    /// step no longer than `radius`; and whether that was μ = 0.
-    fn bounded_step(&mut self, radius: f64) -> (Vec<f64>, bool) {
+    fn face_hessian(&mut self) -> (Vec<f64>, Vec<f64>) {
         self.counters.factorizations += 1;
-        let active = self.membership.active.clone();
-        let k = active.len();
-        let (a, magnitude) = self.hessian(&active);
+        self.hessian(&self.membership.active)
+    }
+
+    /// Newton's step on the face, if the Hessian is positive there and the step no longer than `radius`.
+    fn stable_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64) -> Option<Vec<f64>> {
+        if self.factor.factor(a, magnitude) == Definiteness::Indefinite {
+            return None;
+        }
+        // A column without curvature that is pulled all the same has to move by gradient.
         let pulled = |p: usize, j: usize, patch: &Self| {
             let slope = patch.at.gradient[j] + patch.l1[j] * patch.membership.coord[j].sign();
             patch.factor.is_held(p) && patch.relative(j, slope.abs()) > STAGNATED
         };
-        // A column without curvature that is pulled all the same has to move by gradient.
-        if self.factor.factor(&a, &magnitude) != Definiteness::Indefinite
-            && !active.iter().enumerate().any(|(p, &j)| pulled(p, j, self))
-        {
-            let step = self.newton_step();
-            if self.norm(&step) <= radius {
-                return (step, true);
-            }
+        if self.membership.active.iter().enumerate().any(|(p, &j)| pulled(p, j, self)) {
+            return None;
         }
+        Some(self.newton_step()).filter(|step| self.norm(step) <= radius)
+    }
+
+    /// (H + μD²)⁻¹ times the downhill gradient on the face, with about the smallest μ > 0 that makes H + μD² positive and
+    /// the step no longer than `radius`.
+    fn damped_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64) -> Vec<f64> {
+        let active = self.membership.active.clone();
+        let k = active.len();
         let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
         let largest = (0..k).map(|p| magnitude[p] / scaled[p]).fold(f64::MIN_POSITIVE, f64::max);
         let mut try_damping = |damping: f64| {
-            let (mut damped, mut grown) = (a.clone(), magnitude.clone());
+            let (mut damped, mut grown) = (a.to_vec(), magnitude.to_vec());
             for p in 0..k {
                 damped[p * k + p] += damping * scaled[p];
                 grown[p] += damping * scaled[p];
@@ -240,7 +242,7 @@ impl Patch<'_> {
                 None => low = middle,
             }
         }
-        (step, false)
+        step
     }
 
     /// What the quadratic model says a step changes: gᵀs + ½ sᵀHs on the face.

@@ -18,6 +18,9 @@ pub struct Dense {
 /// Rows handled together, so that what is accumulated stays in the nearest cache.
 const BLOCK: usize = 512;
 
+/// The same where all columns of these rows should stay in the cache.
+const GRAM_BLOCK: usize = 256;
+
 /// Sparse rows in compressed form; with `ones`, a last column of ones follows the stored ones.
 #[derive(Debug, Clone)]
 pub struct Csr {
@@ -85,13 +88,19 @@ impl Dense {
 
     /// z = Xθ.
     pub fn predict(&self, theta: &[f64], z: &mut [f64]) {
+        let active: Vec<usize> = (0..theta.len()).filter(|&j| theta[j] != 0.0).collect();
         linalg::vectorised(|| {
             for (b, z) in z.chunks_mut(BLOCK).enumerate() {
                 z.fill(0.0);
-                for (j, &w) in theta.iter().enumerate() {
-                    if w != 0.0 {
-                        linalg::axpy(w, &self.column(j)[b * BLOCK..b * BLOCK + z.len()], z);
-                    }
+                let rows = b * BLOCK..b * BLOCK + z.len();
+                let part = |j: usize| &self.column(j)[rows.clone()];
+                let mut four = active.chunks_exact(4);
+                for j in &mut four {
+                    let j: [usize; 4] = std::array::from_fn(|k| j[k]);
+                    linalg::axpy4(j.map(|j| theta[j]), j.map(&part), z);
+                }
+                for &j in four.remainder() {
+                    linalg::axpy(theta[j], part(j), z);
                 }
             }
         });
@@ -131,28 +140,22 @@ impl Dense {
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
-        let (small, block) = (m < linalg::SMALL, BLOCK.min(h.len()));
-        let mut scaled = vec![0.0; if small { block } else { m * block }];
-        let mut plain = vec![0.0; if small { 0 } else { m * block }];
-        for (b, h) in h.chunks(BLOCK).enumerate() {
-            let k = h.len();
-            let part = |j: usize| &self.column(j)[b * BLOCK..b * BLOCK + k];
-            if small {
-                linalg::vectorised(|| {
-                    for (p, &i) in columns.iter().enumerate() {
-                        linalg::multiply(h, part(i), &mut scaled[..k]);
-                        for (q, &j) in columns[..=p].iter().enumerate() {
-                            out[p * m + q] += linalg::dot(&scaled[..k], part(j));
-                        }
-                    }
-                });
-            } else {
-                for (p, &i) in columns.iter().enumerate() {
-                    plain[p * k..(p + 1) * k].copy_from_slice(part(i));
-                    linalg::multiply(h, part(i), &mut scaled[p * k..(p + 1) * k]);
-                }
-                linalg::add_lower_product(&plain[..k * m], &scaled[..k * m], k, m, out);
+        let mut scaled = [0.0; GRAM_BLOCK];
+        for (b, h) in h.chunks(GRAM_BLOCK).enumerate() {
+            let part = |j: usize| &self.column(j)[b * GRAM_BLOCK..b * GRAM_BLOCK + h.len()];
+            if m >= linalg::SMALL {
+                linalg::add_weighted_gram(h, m, |p| part(columns[p]), out);
+                continue;
             }
+            let scaled = &mut scaled[..h.len()];
+            linalg::vectorised(|| {
+                for (p, &i) in columns.iter().enumerate() {
+                    linalg::multiply(h, part(i), scaled);
+                    for (q, &j) in columns[..=p].iter().enumerate() {
+                        out[p * m + q] += linalg::dot(scaled, part(j));
+                    }
+                }
+            });
         }
     }
 }
