@@ -1,6 +1,6 @@
 //! Windows over an exact background: for squared loss with a polynomial pacing the far rows are [`Moments`], so a window
 //! needs no nodes and no check. It ends where the point leaves the tube in which far rows provably keep their zones, and
-//! the next one begins there.
+//! the next one begins there. A window with many near rows is a problem of the same form, so windows nest.
 
 use super::curve::{Curve, Halt};
 use super::far::Background;
@@ -10,8 +10,10 @@ use super::trace::RawKnot;
 use super::window::{Context, Until, collect, directly};
 use crate::linalg::axpy;
 
-/// Windows aim at this many near rows.
+/// Windows aim at this many near rows ...
 const NEAR_ROWS: usize = 64;
+/// ... or at this share of all rows, whichever is more.
+const NEAR_SHARE: usize = 16;
 /// The tube around the tangent line is this wide, relative to how far the line goes.
 const TUBE: f64 = 0.5;
 /// ... and at least this wide.
@@ -31,8 +33,11 @@ const LOST: f64 = 1e-9;
 /// Windows that get nowhere, one after the other, before a stretch is followed row by row.
 const MAX_STUCK: usize = 3;
 
-/// Follows `patch` (all rows, evaluated and factored) to `stop`.
+/// Follows `patch` (evaluated and factored) to `stop`. `moments` hold its rows and its background. A patch with a
+/// background hands what it cannot do itself to its parent: it stops where it is, and says that it escaped.
 pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &mut Context) -> Result<(), Halt> {
+    let nested = patch.far.is_some();
+    let aim = NEAR_ROWS.max(patch.rows() / NEAR_SHARE);
     let columns: Vec<usize> = (0..patch.cols()).collect();
     // Rows that the moments leave out, each with the zone it had when it was taken out.
     let mut near: Vec<usize> = Vec::new();
@@ -54,7 +59,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             let t1 = if left.abs() < 1.2 * width { stop } else { t0 + left.signum() * width };
             let radius = tube * TUBE * (t1 - t0).abs() * speed + MIN_TUBE;
             let next = near_rows(patch, t1, &tangent, radius);
-            if next.len() < 4 * NEAR_ROWS || width < MIN_WIDTH {
+            if next.len() < 4 * aim || width < MIN_WIDTH {
                 break (next, t1, radius);
             }
             width *= 0.5;
@@ -65,12 +70,26 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         let background = Background::Moments(Box::new(moments.clone()));
         let mut child = Patch::part(patch, &near, &columns, background, radius);
         child.evaluate(t0, &patch.at.x);
-        let went = directly(&mut child, t1, ctx, 1, Until::Stop);
+        let went = if child.rows() < 4 * NEAR_ROWS || 2 * child.rows() > patch.rows() {
+            directly(&mut child, t1, ctx, 1, Until::Stop)
+        } else {
+            let mut inside = moments.clone();
+            inside.add(&child, &(0..child.rows()).collect::<Vec<_>>(), 1.0);
+            follow(&mut child, inside, t1, ctx)
+        };
         collect(ctx.work, &child);
         ctx.work.windows += 1;
         let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > mark.0;
         adopt(patch, &child, &near);
-        if !settle(patch, &child) {
+        let settled = settle(patch, &child);
+        if nested && !(settled && patch.within_trust()) {
+            ctx.trace.rewind(mark);
+            patch.membership = start.0;
+            patch.evaluate(t0, &start.1);
+            patch.factorize();
+            return Err(Halt::Escaped);
+        }
+        if !settled {
             ctx.work.restarts += 1;
             let lost = patch.residual() > LOST;
             if lost {
@@ -91,7 +110,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         ctx.trace.push_knot(knot(patch));
         match went {
             Ok(()) => {
-                let fill = NEAR_ROWS as f64 / near.len().max(1) as f64;
+                let fill = aim as f64 / near.len().max(1) as f64;
                 width = ((t1 - t0).abs().max(0.5 * width) * fill.clamp(0.5, 2.0)).max(MIN_WIDTH);
                 tube = (0.9 * tube).max(0.2);
                 stuck = 0;
@@ -107,6 +126,9 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             Err(Halt::Stopped) => return Err(Halt::Stopped),
         }
         if stuck >= MAX_STUCK && patch.at.t != stop {
+            if nested {
+                return Err(Halt::Escaped);
+            }
             let left = stop - patch.at.t;
             let stretch = width.max(FIRST_WIDTH);
             let end = if left.abs() < stretch { stop } else { patch.at.t + left.signum() * stretch };

@@ -18,8 +18,8 @@ use crate::linalg::{dot, vectorised};
 use crate::pacing::ZonePolynomial;
 use crate::space::Dense;
 
-/// With more pairs than this, fourth moments cost more than the rows.
-const MAX_PAIRS: usize = 200;
+/// Moments pay when they cost less than this share of the rows they stand for.
+const PAYS: f64 = 0.5;
 /// Rows whose pairs are formed at once.
 const CHUNK: usize = 2048;
 
@@ -60,7 +60,9 @@ impl Moments {
         let zones = 0..problem.pacing.zones().len();
         let polynomials: Option<Vec<ZonePolynomial>> = zones.map(|k| problem.pacing.polynomial(k as u8)).collect();
         let polynomials = polynomials?;
-        if pairs > MAX_PAIRS && polynomials.iter().any(|p| p.square != [0.0; 2]) {
+        let quartic = polynomials.iter().any(|p| p.square != [0.0; 2]);
+        let cost = if quartic { pairs * pairs } else { width * width };
+        if cost as f64 > PAYS * (patch.rows() * m) as f64 {
             return None;
         }
         let room = |needed: bool, size: usize| vec![0.0; if needed { size } else { 0 }];

@@ -29,6 +29,8 @@ pub(crate) struct RawKnot {
 pub(crate) struct Trace {
     pub events: Vec<RawEvent>,
     pub knots: Vec<RawKnot>,
+    /// How many of the events are jumps.
+    jumps: usize,
 }
 
 /// Knots of the same time that differ by less than this, relatively, are one.
@@ -48,12 +50,17 @@ impl Trace {
         self.knots.push(knot);
     }
 
+    pub fn push_event(&mut self, event: RawEvent) {
+        self.jumps += usize::from(event.kind == Kind::Jump);
+        self.events.push(event);
+    }
+
     pub fn mark(&self) -> (usize, usize) {
         (self.events.len(), self.knots.len())
     }
 
     pub fn rewind(&mut self, mark: (usize, usize)) {
-        self.events.truncate(mark.0);
+        self.jumps -= self.events.drain(mark.0..).filter(|e| e.kind == Kind::Jump).count();
         self.knots.truncate(mark.1);
     }
 }
@@ -80,7 +87,7 @@ impl Watch<'_> {
             age: self.chart.age(t),
             done: (t - self.start) / (self.stop - self.start),
             events: trace.events.len(),
-            jumps: trace.events.iter().filter(|e| e.kind == Kind::Jump).count(),
+            jumps: trace.jumps,
         };
         self.end = if (self.callback)(&progress).is_break() {
             Some(End::Interrupted)
@@ -122,13 +129,13 @@ impl Record for Recorder<'_, '_> {
     fn record(&mut self, step: Step<'_>) -> bool {
         match step {
             Step::Turn { t, cause } => {
-                self.trace.events.push(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
+                self.trace.push_event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
                 !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
                 self.knot(t, to);
-                self.trace.events.push(RawEvent { t, kind: Kind::Jump, cause, size, drop });
+                self.trace.push_event(RawEvent { t, kind: Kind::Jump, cause, size, drop });
                 !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }
             Step::Move { t, x } => {

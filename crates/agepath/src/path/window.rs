@@ -5,8 +5,9 @@
 //! event. The result is then checked against all rows between the nodes and at the end; a window that fails is tried
 //! again shorter. The small problem has the same form as the large one, so windows nest.
 //!
-//! A window costs about a dozen passes over the rows, whatever happens in it; following row by row costs about half that
-//! per event. Where windows hold too few events to pay, the stretch ahead is followed row by row.
+//! A window costs its nodes, its checks and its third-order term, whatever happens in it; following row by row costs a few
+//! passes over the rows per event. Where windows hold too few events to pay, ever longer stretches are followed row by
+//! row before the next one is tried.
 
 use super::compress::{Compressed, compress};
 use super::curve::{Curve, Halt};
@@ -18,8 +19,10 @@ use super::trace::{RawEvent, RawKnot, Recorder, Trace, Watch};
 use super::types::{Cause, Kind, Work};
 use crate::linalg::{Definiteness, axpy};
 
-/// With so few rows, follow them directly.
-const LEAF_ROWS: usize = 1000;
+/// So few rows are followed directly: as a window's near rows ...
+const LEAF_ROWS: usize = 48;
+/// ... or as a problem.
+const FEW_ROWS: usize = 1000;
 /// Windows aim at this share of the rows being near.
 const NEAR_SHARE: f64 = 1.0 / 16.0;
 /// A window is accepted when the relative residual over all rows, at the child's points, is below this. An event's age
@@ -37,11 +40,13 @@ const MAX_REJECTIONS: usize = 5;
 const DIRECT_BELOW: f64 = 0.03;
 /// ... for this share of the usual length, or until it has jumped.
 const DIRECT_SHARE: f64 = 0.25;
-/// A window with fewer events does not pay: a stretch of a few times its length is followed row by row, or this many
-/// events.
-const PAYS: usize = 3;
-const DIRECT_WIDTHS: f64 = 5.0;
-const DIRECT_EVENTS: usize = 16;
+/// Passes over the rows of a window's nodes and checks, and of an event that is followed row by row.
+const WINDOW_PASSES: usize = 15;
+const EVENT_PASSES: usize = 5;
+/// After a window that does not pay, this many times the events it should have had are followed row by row; twice as
+/// many after the next, and so on.
+const PATIENCE: usize = 4;
+const MAX_PATIENCE: usize = 1 << 12;
 /// Windows start out no shorter than this share of the way to go.
 const MIN_SHARE: f64 = 0.05;
 /// The first window's length.
@@ -69,11 +74,15 @@ pub(crate) struct Level {
     usual: f64,
     /// The trust radius as a share of the window's movement.
     trust: f64,
+    /// How often as many events as a window is worth are followed row by row when it does not pay.
+    patience: usize,
+    /// Windows begun since the last one that was accepted.
+    tries: usize,
 }
 
 impl Default for Level {
     fn default() -> Self {
-        Level { width: FIRST_WIDTH, usual: FIRST_WIDTH, trust: 0.1 }
+        Level { width: FIRST_WIDTH, usual: FIRST_WIDTH, trust: 0.1, patience: PATIENCE, tries: 0 }
     }
 }
 
@@ -92,13 +101,13 @@ enum Outcome {
 
 /// Follows `patch` from where it stands (evaluated, factored) to `stop`.
 pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usize) -> Result<(), Halt> {
-    if patch.rows() <= LEAF_ROWS {
-        return directly(patch, stop, ctx, depth, Until::Stop);
-    }
     if depth == 0
         && let Some(moments) = Moments::of_all_rows(patch)
     {
         return exact::follow(patch, moments, stop, ctx);
+    }
+    if patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS } {
+        return directly(patch, stop, ctx, depth, Until::Stop);
     }
     if ctx.levels.len() <= depth {
         ctx.levels.push(Level::default());
@@ -125,17 +134,22 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
         }
         let t1 = ahead(level.width);
         let mark = ctx.trace.mark();
+        ctx.levels[depth].tries += 1;
         match window(patch, t1, ctx, depth) {
             Ok(Outcome::Accepted { error, near }) => {
                 rejections = 0;
                 ctx.work.windows += usize::from(depth == 0);
                 let events = ctx.trace.events.len() - mark.0;
                 ctx.levels[depth].learn((t1 - t0).abs(), error, near as f64 / patch.rows() as f64);
-                if events < PAYS {
-                    let end = ahead(DIRECT_WIDTHS * (t1 - t0).abs());
-                    if end != patch.at.t {
-                        directly(patch, end, ctx, depth, Until::Events(DIRECT_EVENTS))?;
-                    }
+                let level = &mut ctx.levels[depth];
+                let worth = level.tries * worth(patch.cols());
+                level.tries = 0;
+                if events >= worth {
+                    level.patience = PATIENCE;
+                } else if patch.at.t != stop {
+                    let budget = level.patience * worth;
+                    level.patience = (2 * level.patience).min(MAX_PATIENCE);
+                    directly(patch, stop, ctx, depth, Until::Events(budget))?;
                 }
             }
             Ok(Outcome::Rejected { share, trust }) => {
@@ -152,6 +166,12 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
         }
     }
     Ok(())
+}
+
+/// How many events a window over `m` columns has to hold to pay: its third-order term alone costs m³/6 products per
+/// row, a pass 2m.
+fn worth(m: usize) -> usize {
+    (WINDOW_PASSES + m * m / 12) / EVENT_PASSES
 }
 
 impl Level {
