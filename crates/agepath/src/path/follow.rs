@@ -31,7 +31,7 @@ const FOLD_AGREEMENT: f64 = 0.3;
 /// ... and at least this share, which the predictor can still reach.
 const FOLD_LEAST_LEFT: f64 = 1e-3;
 /// After a failure, a step may be this many times as long as the last, measured along the curve.
-const STRIDE: f64 = 1.5;
+const STRIDE: f64 = 2.0;
 /// A prediction through the last two points may reach this many times their distance.
 const FORESIGHT: f64 = 3.0;
 /// How often a better first event may be found before the step is shortened.
@@ -296,7 +296,10 @@ impl<'c, C: Curve> Follower<'c, C> {
         let each = self.x.iter().zip(tangent).zip(last.x.iter().zip(&last.tangent));
         if let Some(r) = self.bend.as_ref().and_then(|bend| bend.parameter_at(self.t + step)) {
             let bend = self.bend.as_ref().expect("it has just been asked");
-            return each.map(|((x, v), (x0, v0))| hermite(*x0, bend.before * v0, *x, bend.now * v)).map(|c| value(&c, r)).collect();
+            return each
+                .map(|((x, v), (x0, v0))| hermite(*x0, bend.before * v0, *x, bend.now * v))
+                .map(|c| value(&c, r))
+                .collect();
         }
         if last.same_segment || step.abs() > FORESIGHT * back.abs() {
             return along();
@@ -454,7 +457,9 @@ impl<'c, C: Curve> Follower<'c, C> {
     /// After a failure: a shorter reach, by the distance to the fold if one is in sight.
     fn shorter(&self, tried: f64) -> f64 {
         match self.fold_ahead() {
-            Some(fold) if tried < fold && fold - tried < FOLD_LEFT * fold => (fold - 10.0 * (fold - tried)).max(0.25 * tried),
+            Some(fold) if tried < fold && fold - tried < FOLD_LEFT * fold => {
+                (fold - 10.0 * (fold - tried)).max(0.25 * tried)
+            }
             _ => 0.25 * tried,
         }
     }

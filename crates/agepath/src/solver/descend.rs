@@ -33,13 +33,13 @@ const SUFFICIENT: f64 = 0.6;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
 /// First trial length along an exit, and by what and how often it is multiplied.
-const FIRST_EXIT: f64 = 1e-7;
+const FIRST_EXIT: f64 = 1e-6;
 const EXIT_GROWTH: f64 = 2.0;
-const MAX_EXITS: usize = 40;
+const MAX_EXITS: usize = 37;
 /// The damping of a step that is too long: first, relative to the Hessian; growth; bisections afterwards.
 const FIRST_DAMPING: f64 = 1e-8;
 const DAMPING_GROWTH: f64 = 10.0;
-const DAMPING_BISECTIONS: usize = 5;
+const DAMPING_BISECTIONS: usize = 3;
 
 impl Patch<'_> {
     /// Descends from the last evaluated point at its t. Sets membership, evaluation and factor at the end.
@@ -90,6 +90,7 @@ impl Patch<'_> {
 
     /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
     fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64]) -> Result<Vec<f64>, Halt> {
+        let mut damping = 0.0;
         for _ in 0..MAX_STEPS {
             self.evaluate_by_value(t, &x);
             if !self.within_trust() {
@@ -123,7 +124,7 @@ impl Patch<'_> {
             let ahead: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| (f - x) * longest / pace).collect();
             let lowest = self.merit(t, &fit);
             let further = self.lower_by(t, &x, &ahead, &fit, lowest).or_else(|| {
-                let newton = self.damped_step(&a, &magnitude, longest);
+                let newton = self.damped_step(&a, &magnitude, longest, &mut damping);
                 self.lower_by(t, &x, &newton, &fit, lowest)
             });
             x = further.unwrap_or(fit);
@@ -151,7 +152,7 @@ impl Patch<'_> {
         self.set_coords(&x);
         self.evaluate_by_value(t, &x);
         let mut value = self.value();
-        let mut shrink = 1.0;
+        let (mut shrink, mut damping) = (1.0, 0.0);
         let mut last = f64::INFINITY;
         for _ in 0..MAX_STEPS {
             self.release_coords();
@@ -162,7 +163,7 @@ impl Patch<'_> {
             if newton.is_some() && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
                 return Ok(x);
             }
-            let step = newton.unwrap_or_else(|| self.damped_step(&a, &magnitude, radius));
+            let step = newton.unwrap_or_else(|| self.damped_step(&a, &magnitude, radius, &mut damping));
             let mut next = x.clone();
             axpy(1.0, &step, &mut next);
             let promised = -self.model_change(&step);
@@ -212,8 +213,8 @@ impl Patch<'_> {
     }
 
     /// (H + μD²)⁻¹ times the downhill gradient on the face, with about the smallest μ > 0 that makes H + μD² positive and
-    /// the step no longer than `radius`.
-    fn damped_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64) -> Vec<f64> {
+    /// the step no longer than `radius`. `damping`, relative to the Hessian, is where the search begins, and what it found.
+    fn damped_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64, damping: &mut f64) -> Vec<f64> {
         let active = self.membership.active.clone();
         let k = active.len();
         let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
@@ -228,7 +229,7 @@ impl Patch<'_> {
             positive.then(|| self.newton_step()).filter(|step| self.norm(step) <= radius)
         };
         // Enough, then not much more than enough.
-        let (mut low, mut high) = (0.0, FIRST_DAMPING * largest);
+        let (mut low, mut high) = (0.0, largest * (*damping / DAMPING_GROWTH).max(FIRST_DAMPING));
         let mut step = loop {
             match try_damping(high) {
                 Some(step) => break step,
@@ -242,6 +243,7 @@ impl Patch<'_> {
                 None => low = middle,
             }
         }
+        *damping = high / largest;
         step
     }
 
