@@ -102,6 +102,7 @@ enum Outcome {
 /// Follows `patch` from where it stands (evaluated, factored) to `stop`.
 pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usize) -> Result<(), Halt> {
     if depth == 0
+        && patch.rows() > LEAF_ROWS
         && let Some(moments) = Moments::of_all_rows(patch)
     {
         return exact::follow(patch, moments, stop, ctx);
