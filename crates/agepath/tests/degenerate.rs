@@ -100,8 +100,6 @@ fn a_column_twice() {
     let open = [
         "squared/linear/none n=24 d=3 intercept=true weighted=false seed=304 (Up, Full): ends as",
         "squared/linear/none n=24 d=3 intercept=true weighted=false seed=304 (Up, Random): ends as",
-        "squared/linear/l1 n=24 d=3 intercept=true weighted=false seed=306 (Up, Zero): ends as",
-        "squared/mixture/l1 n=24 d=3 intercept=true weighted=false seed=310 (Down, Full): ends as",
     ];
     for_all_but(&open, |case| column(case, 1, |row| row[0]));
 }

@@ -36,7 +36,7 @@ const NOISE: f64 = 1e-14;
 const FIRST_EXIT: f64 = 1e-6;
 const EXIT_GROWTH: f64 = 2.0;
 const MAX_EXITS: usize = 37;
-/// The damping of a step that is too long: first, relative to the Hessian; growth; bisections afterwards.
+/// The damping of a step that is too long: first, relative to the flattest column; growth; bisections afterwards.
 const FIRST_DAMPING: f64 = 1e-8;
 const DAMPING_GROWTH: f64 = 10.0;
 const DAMPING_BISECTIONS: usize = 3;
@@ -213,12 +213,13 @@ impl Patch<'_> {
     }
 
     /// (H + μD²)⁻¹ times the downhill gradient on the face, with about the smallest μ > 0 that makes H + μD² positive and
-    /// the step no longer than `radius`. `damping`, relative to the Hessian, is where the search begins, and what it found.
+    /// the step no longer than `radius`. `damping` is where the search begins, and what it found.
     fn damped_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64, damping: &mut f64) -> Vec<f64> {
         let active = self.membership.active.clone();
         let k = active.len();
         let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
-        let largest = (0..k).map(|p| magnitude[p] / scaled[p]).fold(f64::MIN_POSITIVE, f64::max);
+        let sizes = (0..k).map(|p| magnitude[p] / scaled[p]);
+        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s), high.max(s)));
         let mut try_damping = |damping: f64| {
             let (mut damped, mut grown) = (a.to_vec(), magnitude.to_vec());
             for p in 0..k {
@@ -229,7 +230,8 @@ impl Patch<'_> {
             positive.then(|| self.newton_step()).filter(|step| self.norm(step) <= radius)
         };
         // Enough, then not much more than enough.
-        let (mut low, mut high) = (0.0, largest * (*damping / DAMPING_GROWTH).max(FIRST_DAMPING));
+        let least = (FIRST_DAMPING * smallest).max(f64::EPSILON * largest).max(f64::MIN_POSITIVE);
+        let (mut low, mut high) = (0.0, least.max(*damping / DAMPING_GROWTH));
         let mut step = loop {
             match try_damping(high) {
                 Some(step) => break step,
@@ -243,7 +245,7 @@ impl Patch<'_> {
                 None => low = middle,
             }
         }
-        *damping = high / largest;
+        *damping = high;
         step
     }
 
