@@ -186,6 +186,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                         continue;
                     }
                     // The curve ends here: at an event that cannot be told from this point, or at a fold.
+                    self.last = None;
                     let jumped = match first {
                         Some(c) => self.turn_or_jump(c.guard, record)?,
                         None => self.fold(&tangent, direction, record)?,
@@ -286,7 +287,8 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.curve.norm(&rest) <= UNEXPLAINED * self.curve.norm(&gone) + TINY_MOVE
     }
 
-    /// Where the point will be after `step`: by the tangent, bent as the curve has been since the last point.
+    /// Where the point will be after `step`: by the tangent, bent as the curve has been since the last point. Every
+    /// coordinate is combined alike, so linear relations between coordinates are kept.
     fn predict(&self, step: f64, tangent: &[f64]) -> Vec<f64> {
         let along = || self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
         let Some(last) = &self.last else {
@@ -294,20 +296,25 @@ impl<'c, C: Curve> Follower<'c, C> {
         };
         let back = self.t - last.t;
         let each = self.x.iter().zip(tangent).zip(last.x.iter().zip(&last.tangent));
-        if let Some(r) = self.bend.as_ref().and_then(|bend| bend.parameter_at(self.t + step)) {
-            let bend = self.bend.as_ref().expect("it has just been asked");
-            return each
-                .map(|((x, v), (x0, v0))| hermite(*x0, bend.before * v0, *x, bend.now * v))
-                .map(|c| value(&c, r))
-                .collect();
+        let unchecked = self.curve.has_unchecked_coordinates();
+        if let Some((bend, r)) = self.bend.as_ref().and_then(|bend| Some((bend, bend.parameter_at(self.t + step)?))) {
+            let cubic = |((x, v), (x0, v0)): ((&f64, &f64), (&f64, &f64))| {
+                let (now, before) = (bend.now * v, bend.before * v0);
+                // What no corrector checks must not be extrapolated: its rounding would grow from step to step.
+                if unchecked { [*x, now, 0.5 * (now - before), 0.0] } else { hermite(*x0, before, *x, now) }
+            };
+            return each.map(cubic).map(|c| value(&c, r)).collect();
         }
-        if last.same_segment || step.abs() > FORESIGHT * back.abs() {
+        if last.same_segment || unchecked || step.abs() > FORESIGHT * back.abs() {
             return along();
         }
-        // The last segment's second derivative is the best guess for this one's; what does not move stays.
+        // The last segment's second derivative is the best guess for this one's, unless something has come to rest.
+        let bent = |((x, v), (x0, v0)): ((&f64, &f64), (&f64, &f64))| (*x, *v, x - x0 - back * v0);
+        if each.clone().map(bent).any(|(_, v, bend)| v == 0.0 && bend != 0.0) {
+            return along();
+        }
         let share = (step / back).powi(2);
-        let moved = |x: f64, v: f64, x0: f64, v0: f64| x + step * v + share * (x - x0 - back * v0);
-        each.map(|((&x, &v), (&x0, &v0))| if v == 0.0 { x } else { moved(x, v, x0, v0) }).collect()
+        each.map(bent).map(|(x, v, bend)| x + step * v + share * bend).collect()
     }
 
     /// Newton at fixed t from the tangent's prediction.

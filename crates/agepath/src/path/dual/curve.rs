@@ -242,6 +242,10 @@ impl Curve for Dual<'_> {
         self.turn(guard / 4, SIDES[guard % 4])
     }
 
+    fn has_unchecked_coordinates(&self) -> bool {
+        true
+    }
+
     fn snap(&self, x: &mut [f64]) {
         if self.events_since_refresh.get() >= REFRESH_EVERY {
             self.events_since_refresh.set(0);
