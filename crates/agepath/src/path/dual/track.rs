@@ -161,7 +161,7 @@ impl Log<'_> {
     }
 
     fn event(&mut self, event: RawEvent) -> bool {
-        self.trace.events.push(event);
+        self.trace.push_event(event);
         !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(event.t, &self.trace)
     }
 }
