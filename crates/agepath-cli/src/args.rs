@@ -243,11 +243,13 @@ impl PathArgs {
     }
 }
 
-fn choices<'a>(list: impl Iterator<Item = (&'static str, &'a str)>) -> PossibleValuesParser {
+/// Choices with a line of help each.
+pub fn choices<'a>(list: impl Iterator<Item = (&'static str, &'a str)>) -> PossibleValuesParser {
     list.map(|(name, summary)| PossibleValue::new(name).help(summary.to_owned())).collect::<Vec<_>>().into()
 }
 
-fn models() -> PossibleValuesParser {
+/// The models.
+pub fn models() -> PossibleValuesParser {
     choices(model::REGISTRY.iter().map(|m| (m.name, m.summary)))
 }
 
@@ -255,7 +257,8 @@ fn kernels() -> PossibleValuesParser {
     choices(KERNELS.iter().map(|k| (k.name, k.summary)))
 }
 
-fn pacings() -> PossibleValuesParser {
+/// The pacings.
+pub fn pacings() -> PossibleValuesParser {
     choices(pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))
 }
 
@@ -278,11 +281,13 @@ fn imputations() -> PossibleValuesParser {
     choices(dataset::IMPUTATIONS.iter().map(|(name, _, summary)| (*name, *summary)))
 }
 
-fn metrics() -> PossibleValuesParser {
+/// The metrics.
+pub fn metrics() -> PossibleValuesParser {
     choices(METRICS.iter().map(|m| (m.name, m.summary)))
 }
 
-fn noise_help() -> String {
+/// What `--noise` does.
+pub fn noise_help() -> String {
     let kinds = dataset::NOISES.iter();
     let kinds: Vec<String> = kinds.map(|(name, _, summary)| format!("{name} ({summary})")).collect();
     format!("Corrupt this share of the training rows first, for studies: {}", kinds.join("; "))

@@ -2,6 +2,7 @@
 
 mod args;
 mod at;
+mod compare;
 mod demo;
 mod output;
 mod path;
@@ -28,6 +29,8 @@ enum Command {
     At(at::AtArgs),
     /// Predict other rows with the chosen model of a computed path, as CSV
     Predict(predict::PredictArgs),
+    /// Compare the age-path with the convex model, ACS, MOSPL and robust machines on random splits
+    Compare(compare::CompareArgs),
     /// Do the whole job on embedded data with corrupted rows; writes ./agepath-demo/
     Demo(demo::DemoArgs),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Path(args) => path::run(&args),
         Command::At(args) => at::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     match done {

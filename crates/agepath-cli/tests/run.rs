@@ -247,6 +247,24 @@ fn classes_are_predicted_by_name_with_probabilities() {
 }
 
 #[test]
+fn methods_are_compared_in_one_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = ["compare", "builtin:diabetes", "--noise", "target:0.3", "--repeats", "2", "--only", "agepath,original"];
+    let ran = agepath(dir.path(), &base, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("agepath") && ran.stdout.contains("original") && !ran.stdout.contains("mospl"));
+    assert!(ran.stdout.contains("not a fair figure"), "{}", ran.stdout);
+    let ran = agepath(dir.path(), &[&base[..], &["--json"]].concat(), b"");
+    let table: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&table["metric"], &table["noise"]), (&"mae".into(), &"target:0.3".into()));
+    assert!(table["rows"][0]["mean"].as_f64() < table["rows"][1]["mean"].as_f64(), "{table}");
+    let none = agepath(dir.path(), &[&base[..], &["--skip", "agepath,original"]].concat(), b"");
+    assert!(none.code == 1 && none.stderr.contains("nothing to compare"), "{none:?}");
+    let unknown = agepath(dir.path(), &["compare", "builtin:diabetes", "--only", "forest"], b"");
+    assert!(unknown.code == 2 && unknown.stderr.contains("huber-lasso"), "{unknown:?}");
+}
+
+#[test]
 fn a_budget_gives_the_path_so_far() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["path", "builtin:diabetes", "-o", "out", "--max-events", "5", "--json"];

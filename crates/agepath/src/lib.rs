@@ -22,6 +22,7 @@
 //!
 //! Start with [`prepare::prepare`] and [`path::age_path`]; the README has an example, which is compiled and run as a test.
 
+pub mod baseline;
 pub mod dataset;
 pub mod decide;
 pub mod error;
