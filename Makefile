@@ -1,5 +1,5 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent browser screenshot bench demo docs package
+.PHONY: test fmt clippy unit doc independent browser screenshot bench decide demo docs package
 
 test: fmt clippy unit doc independent docs browser
 
@@ -55,6 +55,12 @@ tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json t
 bench: .venv/ready
 	cargo build --release --locked
 	.venv/bin/python bench/run.py
+
+# Test error and suspects beside other methods on corrupted data; about half an hour.
+decide: .venv/ready
+	cargo build --release --locked
+	.venv/bin/pip install --quiet -r bench/decide-requirements.txt
+	.venv/bin/python bench/decide.py
 
 demo:
 	cargo run --release --locked -- demo

@@ -60,7 +60,7 @@ def agepath(binary, train, test, noise, seed, options):
         subprocess.run([binary, "predict", "out", "test.csv", "-o", "p.csv"], cwd=work, check=True)
         record = json.loads((work / "out/path.json").read_text())
         summary = json.loads((work / "out/summary.json").read_text())
-        seen = pd.read_csv(work / "out/train.csv.gz", dtype={"target": train["target"].dtype.name})
+        seen = pd.read_csv(work / "out/train.csv.gz")
         bad = np.isin(record["problem"]["rows"], record["noise"]["rows"])
         scores = {int(r["row"]): float(r["score"]) for r in csv.DictReader(open(work / "out/suspects.csv"))}
         score = np.array([scores[row] for row in record["problem"]["rows"]])
