@@ -45,7 +45,7 @@ fn one_table_for_every_baseline() {
         (
             "diabetes",
             "target:0.3",
-            &["agepath", "original", "acs", "mospl", "huber-lasso", "ls-svm", "rls-svm", "re-ls-svm"][..],
+            &["agepath", "original", "mospl", "huber-lasso", "ls-svm", "rls-svm", "re-ls-svm"][..],
         ),
         (
             "breast_cancer",
