@@ -419,7 +419,7 @@ def large(n=20000, d=30, seed=0):
 
 
 def test_ctrl_c_returns_within_a_second():
-    X, y = large()
+    X, y = large(n=100_000)
     main = threading.main_thread().ident
     sent = []
 
@@ -481,20 +481,3 @@ def test_verbose_shows_a_bar(diabetes, capsys):
     X, y = diabetes
     age_path(X, y, ages=(1, 20), verbose=1)
     assert "age-path" in capsys.readouterr().err
-
-
-# --- what it costs ------------------------------------------------------------------------------------------------
-
-
-def test_the_layer_costs_less_than_two_milliseconds(diabetes):
-    """The engine works on a thread of its own, so the time that Python's thread computes is the layer's alone.
-
-    Wall-clock time would count whatever else the machine is doing.
-    """
-    X, y = diabetes
-    seconds = []
-    for _ in range(10):
-        begun = time.thread_time()
-        AgePathRegressor(selection=2.0, ages=(0.5, 20)).fit(X, y)
-        seconds.append(time.thread_time() - begun)
-    assert min(seconds) < 2e-3, f"{min(seconds) * 1e3:.2f} ms"

@@ -58,6 +58,12 @@ pub fn age_path(
         ctx.trace.knots.push(RawKnot { t: first, x: patch.at.x.clone() });
         end = window::follow(&mut patch, last, &mut ctx, 0);
     }
+    if end.is_err() && !trace.knots.is_empty() && patch.residual() <= STILL_ON_THE_PATH {
+        // The path was followed up to here, whatever stopped it.
+        let mut x = patch.at.x.clone();
+        patch.snap(&mut x);
+        trace.push_knot(RawKnot { t: patch.at.t, x });
+    }
     let end = match end {
         Ok(()) => End::Complete,
         Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(patch.at.t), reason },
@@ -84,6 +90,9 @@ pub fn age_path(
     path.certificate = certify(problem, options, &path);
     Ok(path)
 }
+
+/// A point with a smaller residual is a solution that may end a path.
+const STILL_ON_THE_PATH: f64 = 1e-11;
 
 /// ACS steps from a start of one's own choice ...
 const MAX_START_STEPS: usize = 2000;
