@@ -58,17 +58,23 @@ pub fn age_path(
         ctx.trace.knots.push(RawKnot { t: first, x: patch.at.x.clone() });
         end = window::follow(&mut patch, last, &mut ctx, 0);
     }
-    if end.is_err() && !trace.knots.is_empty() && patch.residual() <= STILL_ON_THE_PATH {
-        // The path was followed up to here, whatever stopped it.
+    let reached = patch.at.t;
+    if end.is_err() && !trace.knots.is_empty() {
+        // Where it stopped belongs to the path if it is a solution by its own losses: a landing that failed leaves
+        // the patch anywhere.
         let mut x = patch.at.x.clone();
         patch.snap(&mut x);
-        trace.push_knot(RawKnot { t: patch.at.t, x });
+        patch.evaluate_by_value(reached, &x);
+        patch.set_coords(&x);
+        if patch.violation_of_kkt() <= STILL_ON_THE_PATH {
+            trace.push_knot(RawKnot { t: reached, x });
+        }
     }
     let end = match end {
         Ok(()) => End::Complete,
-        Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(patch.at.t), reason },
+        Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(reached), reason },
         Err(Halt::Stopped) => watch.end.unwrap_or(End::Interrupted),
-        Err(Halt::Escaped) => End::Degenerate { age: chart.age(patch.at.t), reason: Breakdown::Stalled },
+        Err(Halt::Escaped) => End::Degenerate { age: chart.age(reached), reason: Breakdown::Stalled },
     };
     if trace.knots.is_empty() {
         if let End::Degenerate { age, reason } = end {
