@@ -25,7 +25,7 @@ def rows(X):
 
 
 def data(X, y, weights, names, *, classes=None, target=TARGET):
-    """Rows with a target. With `classes`, the two labels, y is −1 and +1."""
+    """Rows with a target. With `classes`, the labels, y is −1 and +1 if there are two, else their places 0, 1, 2, …"""
     if weights is not None:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
     labels = None if classes is None else [str(label) for label in classes]

@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.extmath import safe_sparse_dot
@@ -46,17 +45,24 @@ class _AgePathEstimator(BaseEstimator):
                 raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {(X.shape[0],)}")
         return X, y, sample_weight
 
-    def _solve(self, X, y, sample_weight, title, classes=None):
-        """One path with its chosen age."""
+    def _solve(self, X, y, sample_weight, classes=None):
+        """The path with its chosen age, or with more than two classes one for each; fills the fitted attributes."""
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
         data = _data.data(X, y, sample_weight, names, classes=classes)
         options = engine_options(self._given(), X, y, self.random_state, classifier=classes is not None)
         options["choose"] = True
         threads = threads_of(self.n_jobs)
-        run = watched(self.verbose, title, None, lambda tell: _agepath.solve(data, options, threads, tell))
-        for notice in run.warnings:
+        title = type(self).__name__
+        runs = watched(self.verbose, title, None, lambda tell: _agepath.solve(data, options, threads, tell))
+        for notice in dict.fromkeys(notice for run in runs for notice in run.warnings):
             warnings.warn(notice, stacklevel=3)
-        return Path(run, None if classes is None else list(classes))
+        if len(runs) == 1:
+            paths = [Path(runs[0], None if classes is None else list(classes))]
+            self.suspects_ = paths[0].suspects
+        else:
+            paths = [Path(run) for run in runs]
+            self.suspects_ = _data.frame(_agepath.suspects_of_classes(data, runs))
+        self._keep(paths)
 
     def _keep(self, paths):
         """The fitted attributes; one path, or one per class."""
@@ -67,7 +73,6 @@ class _AgePathEstimator(BaseEstimator):
         self.age_ = solutions[0].age if single else np.array([s.age for s in solutions])
         self.sample_weight_ = np.min([s.weights for s in solutions], axis=0)
         self.sample_age_ = np.max([p.entry_ages for p in paths], axis=0)
-        self.suspects_ = _suspects(paths)
         fractions = [np.nan if p.noise_fraction is None else p.noise_fraction[0] for p in paths]
         self.noise_fraction_ = fractions[0] if single else np.array(fractions)
         if paths[0]._run.in_kernel_space:
@@ -99,18 +104,6 @@ class _AgePathEstimator(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
         return tags
-
-
-def _suspects(paths):
-    """The rows of all paths, each where it is most suspicious, most suspicious first."""
-    if len(paths) == 1:
-        return paths[0].suspects
-    tables = [path._run.suspects() for path in paths]
-    columns = {name: np.concatenate([np.asarray(t[name]) for t in tables]) for name in tables[0]}
-    order = np.argsort(-columns["score"], kind="stable")
-    _, first = np.unique(columns["row"][order], return_index=True)
-    order = order[np.sort(first)]
-    return _data.frame({name: values[order] for name, values in columns.items()})
 
 
 class AgePathRegressor(RegressorMixin, _AgePathEstimator):
@@ -276,8 +269,7 @@ class AgePathRegressor(RegressorMixin, _AgePathEstimator):
         self
         """
         X, y, sample_weight = self._read(X, y, sample_weight, y_numeric=True)
-        path = self._solve(X, y, sample_weight, type(self).__name__)
-        self._keep([path])
+        self._solve(X, y, sample_weight)
         self.intercept_ = float(self.intercept_[0])
         if hasattr(self, "coef_"):
             self.coef_ = self.coef_[0]
@@ -346,9 +338,13 @@ class SelfPacedLasso(AgePathRegressor):
         self.verbose = verbose
 
 
-def _is_logistic(estimator):
+def _engine_loss(estimator):
     loss = estimator._given().get("loss")
-    return LOSSES.get(loss, loss) == "logistic"
+    return LOSSES.get(loss, loss)
+
+
+def _is_logistic(estimator):
+    return _engine_loss(estimator) == "logistic"
 
 
 class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
@@ -476,16 +472,9 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only ({self.classes_[0]!r}); at least two classes are needed")
-        if len(self.classes_) == 2:
-            sides = [(self.classes_[0], self.classes_[1])]
-        else:
-            sides = [(f"not {label}", label) for label in self.classes_]
-        paths = []
-        for minus, plus in sides:
-            signs = np.where(y == plus, 1.0, -1.0)
-            title = type(self).__name__ if len(sides) == 1 else f"{type(self).__name__}: {plus}"
-            paths.append(self._solve(X, signs, sample_weight, title, classes=(minus, plus)))
-        self._keep(paths)
+        places = np.searchsorted(self.classes_, y)
+        # The engine reads two classes as -1 and +1.
+        self._solve(X, 2.0 * places - 1.0 if len(self.classes_) == 2 else places, sample_weight, classes=self.classes_)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -514,7 +503,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         ndarray of shape (n_samples,)
         """
         z = self._predictors(X)
-        return self.classes_[(z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)]
+        return self.classes_[(z[:, 0] > 0).astype(int) if z.shape[1] == 1 else _agepath.winners(z)]
 
     @available_if(_is_logistic)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -528,11 +517,7 @@ class AgePathClassifier(ClassifierMixin, _AgePathEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        p = expit(self._predictors(X))
-        if p.shape[1] == 1:
-            return np.hstack([1.0 - p, p])
-        total = p.sum(axis=1, keepdims=True)
-        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+        return _agepath.probabilities(_engine_loss(self), self._predictors(X))
 
     @available_if(_is_logistic)
     def predict_log_proba(self, X: Any) -> np.ndarray:

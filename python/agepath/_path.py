@@ -398,7 +398,7 @@ def age_path(
     data = _data.data(X, y, sample_weight, list(names), classes=classes)
     options = engine_options(options, X, y, random_state, classifier=classes is not None)
     threads = threads_of(n_jobs)
-    run = watched(verbose, "age-path", progress, lambda tell: _agepath.solve(data, options, threads, tell))
+    [run] = watched(verbose, "age-path", progress, lambda tell: _agepath.solve(data, options, threads, tell))
     return Path(run, None if classes is None else list(classes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pickle
@@ -19,7 +20,7 @@ from conftest import ROOT
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -111,6 +112,39 @@ def test_the_estimator_is_the_command_with_folds(diabetes, tmp_path):
     ours = AgePathRegressor(cv=5, random_state=3).fit(X, y)
     assert ours.age_ == model["age"]
     assert ours.coef_.tolist() == model["coef"] and ours.intercept_ == model["intercept"]
+
+
+@needs_command
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_several_classes_are_those_of_the_command(loss, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 4][:240], y[y < 4][:240]
+    names = np.array(["zero", "one", "two", "three"])
+    write_csv(tmp_path / "data.csv", X, names[y])
+    kind = {"logistic": "logistic", "hinge": "svm"}[loss]
+    command("path", tmp_path / "data.csv", "-o", tmp_path / "run", "--model", kind, "--cv", 3, "--seed", 2, "--quiet")
+    theirs = json.loads((tmp_path / "run/model.json").read_text())
+    ours = AgePathClassifier(loss, cv=3, random_state=2).fit(X, names[y])
+    assert ours.classes_.tolist() == theirs["classes"]
+    assert ours.age_.tolist() == [part["age"] for part in theirs["one_vs_rest"]]
+    if loss == "logistic":
+        assert ours.coef_.tolist() == [part["coef"] for part in theirs["one_vs_rest"]]
+        assert ours.intercept_.tolist() == [part["intercept"] for part in theirs["one_vs_rest"]]
+    command("predict", tmp_path / "run", tmp_path / "data.csv", "-o", tmp_path / "p.csv")
+    rows = list(csv.DictReader((tmp_path / "p.csv").open()))
+    assert [row["prediction"] for row in rows] == ours.predict(X).tolist()
+    z = np.array([[float(row[f"decision_{name}"]) for name in ours.classes_] for row in rows])
+    np.testing.assert_allclose(ours.decision_function(X), z, rtol=1e-9, atol=1e-9)
+    if loss == "logistic":
+        p = np.array([[float(row[f"probability_{name}"]) for name in ours.classes_] for row in rows])
+        np.testing.assert_allclose(ours.predict_proba(X), p, rtol=1e-9)
+    suspects = list(csv.DictReader((tmp_path / "run/suspects.csv").open()))
+    assert [int(s["row"]) for s in suspects] == list(ours.suspects_["row"])
+    assert [s["target"] for s in suspects] == list(ours.suspects_["target"])
+    again = Path.load(tmp_path / "run/class-1")
+    assert (again.coef(ours.age_[1]) == ours.path_[1].coef(ours.age_[1])).all()
+    with pytest.raises(ValueError, match="class-0"):
+        Path.load(tmp_path / "run")
 
 
 # --- inside scikit-learn ------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
 use crate::source;
-use agepath::dataset::{self, Dataset, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::dataset::{self, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
@@ -36,7 +36,7 @@ pub struct PathArgs {
     /// Refuse columns of categories [default: each category becomes a column of 0 and 1]
     #[arg(long)]
     strict: bool,
-    /// Model [default: by the target: numbers lasso, two classes logistic]
+    /// Model [default: by the target: numbers lasso, classes logistic]
     #[arg(long, value_parser = models())]
     model: Option<String>,
     /// Penalty strength of the regressions
@@ -194,11 +194,10 @@ impl PathArgs {
         LossParameters { c: self.c, epsilon: self.epsilon, quantile: self.quantile }
     }
 
-    /// The test rows, read like `table` and with the columns of `train`.
-    pub fn test(&self, table: &dataset::Table, train: &Dataset) -> Result<Option<Dataset>> {
+    /// The test rows, read like `table`.
+    pub fn test_table(&self, table: &dataset::Table) -> Result<Option<dataset::Table>> {
         let Some(file) = &self.test else { return Ok(None) };
-        let options = self.read_options(Some(&table.encoding))?;
-        Ok(Some(source::read(file, &options)?.dataset_like(train)?))
+        source::read(file, &self.read_options(Some(&table.encoding))?).map(Some)
     }
 
     /// Rows that validate; a file is read like `table`, the data itself.

@@ -2,7 +2,7 @@
 
 use crate::output::emit;
 use agepath::path::Point;
-use agepath::report::{restore, sparse};
+use agepath::report::{Restored, restore_all, sparse};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -18,9 +18,12 @@ pub struct AtArgs {
     ages: Vec<f64>,
 }
 
-/// One line of output, with `coef` in linear space and `dual` in kernel space; coefficients, intercept and losses are in the solver's units.
+/// One line of output, with `class` where there are several, `coef` in linear space and `dual` in kernel space; coefficients,
+/// intercept and losses are in the solver's units.
 #[derive(Serialize)]
 struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
     age: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     coef: Option<&'a [f64]>,
@@ -35,18 +38,21 @@ struct Line<'a> {
 
 /// Runs the command.
 pub fn run(args: &AtArgs) -> Result<()> {
-    let run = restore(&args.dir)?;
-    let names = run.problem.pacing().zones();
+    let runs = restore_all(&args.dir)?;
     for &age in &args.ages {
-        let point = run.path.at(&run.problem, age)?;
-        let text = serde_json::to_string(&line(&point, names, run.problem.kernel().is_some()))?;
-        emit(|out| writeln!(out, "{text}"))?;
+        for (class, run) in &runs {
+            let point = run.path.at(&run.problem, age)?;
+            let text = serde_json::to_string(&line(class.as_deref(), run, &point))?;
+            emit(|out| writeln!(out, "{text}"))?;
+        }
     }
     Ok(())
 }
 
-fn line<'a>(point: &'a Point, names: &[&'static str], in_kernel_space: bool) -> Line<'a> {
+fn line<'a>(class: Option<&'a str>, run: &Restored, point: &'a Point) -> Line<'a> {
+    let (names, in_kernel_space) = (run.problem.pacing().zones(), run.problem.kernel().is_some());
     Line {
+        class,
         age: point.age,
         coef: (!in_kernel_space).then_some(&point.coef),
         dual: in_kernel_space.then(|| sparse(&point.coef)),

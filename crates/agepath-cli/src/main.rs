@@ -2,6 +2,7 @@
 
 mod args;
 mod at;
+mod classes;
 mod compare;
 mod demo;
 mod output;

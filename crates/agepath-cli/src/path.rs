@@ -1,85 +1,138 @@
 //! `agepath path`: data in, path and everything that follows from it out.
 
 use crate::args::{PathArgs, Talk};
+use crate::classes;
 use crate::output::{emit, labelled, note, table, width};
 use crate::progress::Watcher;
-use agepath::decide::decide;
-use agepath::path::{Path, PathOptions, age_path};
-use agepath::prepare::{PrepareOptions, Prepared, default_ages, prepare};
+use agepath::dataset::{Dataset, Notice, Table};
+use agepath::decide::{Choice, DecideOptions, decide, follow};
+use agepath::one_vs_rest::OneVsRest;
+use agepath::path::{Path, PathOptions, Progress};
+use agepath::prepare::{PrepareOptions, Prepared, prepare};
 use agepath::report::{self, Report, Summary};
 use agepath::suspects::Suspect;
 use anyhow::{Context, Result};
+use serde::Serialize;
+use std::path::{Path as FilePath, PathBuf};
 
 /// Suspects printed at the end; the others are in `suspects.csv`.
 const SHOWN: usize = 5;
 
 /// Runs the command.
 pub fn run(args: &PathArgs) -> Result<()> {
-    let (mut path_options, prepare_options, decide_options) = (args.path()?, args.prepare()?, args.decide()?);
+    let (path_options, prepare_options, decide_options) = (args.path()?, args.prepare()?, args.decide()?);
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().context("cannot start the threads")?;
     }
     let table = args.table()?;
-    let prepared = prepare(&table, &PrepareOptions { validation: args.validation(&table)?, ..prepare_options })?;
-    let test = args.test(&table, &prepared.train)?;
-    decide_options.validate(&prepared)?;
-    report::create_dir(&args.output)?;
-    say_notices(&prepared, args.talk);
-
-    // The path is on disk before anything is made of it.
-    let watcher = Watcher::new(args.talk.quiet)?;
-    let path = follow(&prepared, &mut path_options, args, &watcher)?;
-    let mut files = report::write_path(&args.output, &prepared, &path)?;
-
-    let choice = decide(&prepared, &path, &path_options, &decide_options, &|progress| watcher.see(progress))?;
-    watcher.finish();
-    let summary = Summary::new(&prepared, &path, choice.as_ref());
-    files.extend(report::write_choice(&args.output, &prepared, choice.as_ref(), &summary)?);
-    let command = command_line();
-    let report = Report {
-        prepared: &prepared,
-        path: &path,
-        choice: choice.as_ref(),
-        summary: &summary,
-        command: Some(&command),
-        test: test.as_ref(),
-    };
-    files.push(report::write_report(&args.output, &report)?);
-    if let Some(file) = &args.plot {
-        report::write_plot(file, &report)?;
+    let options = PrepareOptions { validation: args.validation(&table)?, ..prepare_options };
+    let job = Job { args, path_options, decide_options, command: command_line() };
+    match OneVsRest::from_table(&table, &options)? {
+        Some(classes) => classes::run(job, &table, &classes),
+        None => job.run(&table, &prepare(&table, &options)?),
     }
-    if args.talk.verbose {
-        note(&format!("work: {:?}", path.work));
-    }
-    say_summary(&report, args, &files)
 }
 
-fn follow(prepared: &Prepared, options: &mut PathOptions, args: &PathArgs, watcher: &Watcher) -> Result<Path> {
-    if args.ages.is_none() {
-        options.ages = default_ages(&prepared.problem)?;
-        if !args.talk.quiet {
-            let (low, high) = options.ages;
-            note(&format!("ages {low}:{high}, from the losses of the ordinary fit"));
+/// What was asked for, whatever the data.
+pub struct Job<'a> {
+    pub args: &'a PathArgs,
+    pub path_options: PathOptions,
+    pub decide_options: DecideOptions,
+    pub command: String,
+}
+
+/// A path and what was made of it.
+pub struct Done {
+    pub path: Path,
+    pub choice: Option<Choice>,
+    pub summary: Summary,
+    pub files: Vec<&'static str>,
+}
+
+impl Job<'_> {
+    fn run(&self, table: &Table, prepared: &Prepared) -> Result<()> {
+        let args = self.args;
+        let test = args.test_table(table)?.map(|rows| rows.dataset_like(&prepared.train)).transpose()?;
+        self.decide_options.validate(prepared)?;
+        say_notices(&prepared.notices, args.talk);
+        let watcher = Watcher::new(args.talk.quiet)?;
+        let place = Place { dir: &args.output, plot: args.plot.clone(), test, title: "" };
+        let done = self.compute(prepared, place, &watcher)?;
+        watcher.finish();
+        let suspects = done.choice.as_ref().map(|c| &c.suspects[..]);
+        say_summary(&done.summary, suspects, args, &done.files)
+    }
+
+    /// Follows the path, decides, and writes everything to its place.
+    pub fn compute(&self, prepared: &Prepared, place: Place, watcher: &Watcher) -> Result<Done> {
+        // The path is on disk before anything is made of it.
+        report::create_dir(place.dir)?;
+        let (path, path_options) = self.follow(prepared, place.title, watcher)?;
+        let mut files = report::write_path(place.dir, prepared, &path)?;
+
+        let choice = decide(prepared, &path, &path_options, &self.decide_options, &|progress| watcher.see(progress))?;
+        let summary = Summary::new(prepared, &path, choice.as_ref());
+        files.extend(report::write_choice(place.dir, prepared, choice.as_ref(), &summary)?);
+        let report = Report {
+            prepared,
+            path: &path,
+            choice: choice.as_ref(),
+            summary: &summary,
+            command: Some(&self.command),
+            test: place.test.as_ref(),
+        };
+        files.push(report::write_report(place.dir, &report)?);
+        if let Some(file) = &place.plot {
+            report::write_plot(file, &report)?;
         }
+        if self.args.talk.verbose {
+            note(&format!("work: {:?}", path.work));
+        }
+        Ok(Done { path, choice, summary, files })
     }
-    Ok(age_path(&prepared.problem, options, &mut |progress| watcher.see(progress))?)
+
+    fn follow(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<(Path, PathOptions)> {
+        let mut announce = |(low, high)| {
+            if !self.args.talk.quiet {
+                note(&format!("{title}ages {low}:{high}, from the losses of the ordinary fit"));
+            }
+        };
+        let callback = &mut |progress: &Progress| watcher.see(progress);
+        Ok(follow(&prepared.problem, &self.path_options, self.args.ages, &mut announce, callback)?)
+    }
 }
 
-fn say_notices(prepared: &Prepared, talk: Talk) {
+/// Where the files of one path go, and what belongs to it alone.
+pub struct Place<'a> {
+    pub dir: &'a FilePath,
+    pub plot: Option<PathBuf>,
+    pub test: Option<Dataset>,
+    /// What stands before its messages.
+    pub title: &'a str,
+}
+
+/// What the user should know beforehand.
+pub fn say_notices(notices: &[Notice], talk: Talk) {
     if !talk.quiet {
-        prepared.notices.iter().for_each(|n| note(&format!("note: {n}")));
+        notices.iter().for_each(|n| note(&format!("note: {n}")));
     }
 }
 
-fn say_summary(report: &Report, args: &PathArgs, files: &[&str]) -> Result<()> {
+/// The figures, as JSON or as text with the first suspects and the names of the files.
+pub fn say_summary(
+    summary: &(impl Serialize + ToString),
+    suspects: Option<&[Suspect]>,
+    args: &PathArgs,
+    files: &[&str],
+) -> Result<()> {
     if args.talk.json {
-        let text = serde_json::to_string(report.summary)?;
+        let text = serde_json::to_string(summary)?;
         emit(|out| writeln!(out, "{text}"))?;
     } else if !args.talk.quiet {
         let (dir, files) = (args.output.display(), files.join(", "));
-        let lines = labelled(&report.summary.to_string(), width());
-        let suspects = report.choice.map(|c| suspects_table(&c.suspects)).unwrap_or_default();
+        let lines = labelled(&summary.to_string(), width());
+        let suspects = suspects.map(suspects_table).unwrap_or_default();
         let files = labelled(&format!("files     {dir}: {files}"), width());
         emit(|out| write!(out, "{lines}{suspects}{files}"))?;
     }

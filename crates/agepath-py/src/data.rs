@@ -1,7 +1,7 @@
 //! Rows from numpy and scipy. Dense float64 arrays that lie in one piece, in either order, are read where they are.
 
 use crate::errors::exception;
-use agepath::dataset::{Dataset, Matrix, SparseRows};
+use agepath::dataset::{Dataset, ManyClasses, Matrix, SparseRows};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,7 +16,16 @@ pub struct Rows {
 /// Rows with a target: what a path is computed from.
 #[pyclass(frozen, module = "agepath._agepath")]
 pub struct Data {
-    pub(crate) set: Dataset,
+    pub(crate) set: Labelled,
+}
+
+/// The target of rows.
+#[derive(Clone)]
+pub(crate) enum Labelled {
+    /// Numbers or two classes.
+    One(Dataset),
+    /// More classes.
+    Many(ManyClasses),
 }
 
 /// The memory of an array, which is kept alive.
@@ -89,7 +98,7 @@ impl Rows {
 
 #[pymethods]
 impl Data {
-    /// `classes` are the names of −1 and +1.
+    /// `classes` are the names of −1 and +1, or, if there are more, of 0, 1, 2, …
     #[new]
     fn new(
         rows: &Rows,
@@ -97,12 +106,21 @@ impl Data {
         weights: Option<PyReadonlyArray1<f64>>,
         features: Vec<String>,
         target: String,
-        classes: Option<[String; 2]>,
+        classes: Option<Vec<String>>,
     ) -> PyResult<Data> {
         let y = y.as_array().to_vec();
         let weights = weights.map(|w| w.as_array().to_vec());
-        let set = Dataset::from_matrix(features, target, rows.matrix.clone(), y, classes);
-        let set = set.and_then(|set| set.with_weights(weights)).map_err(exception)?;
-        Ok(Data { set })
+        let (two, many) = match classes.map(<[String; 2]>::try_from) {
+            None => (None, None),
+            Some(Ok(two)) => (Some(two), None),
+            Some(Err(names)) => (None, Some(names)),
+        };
+        let set = Dataset::from_matrix(features, target, rows.matrix.clone(), y, two);
+        let set = set.and_then(|set| set.with_weights(weights));
+        let set = set.and_then(|set| match many {
+            Some(names) => ManyClasses::new(set, names).map(Labelled::Many),
+            None => Ok(Labelled::One(set)),
+        });
+        Ok(Data { set: set.map_err(exception)? })
     }
 }

@@ -16,6 +16,7 @@ use pyo3::types::PyDict;
 use std::time::Duration;
 
 /// What a run is asked for.
+#[derive(Clone)]
 pub struct Options {
     pub model: &'static Model,
     pub prepare: PrepareOptions,
@@ -26,6 +27,7 @@ pub struct Options {
 }
 
 /// Which age is kept.
+#[derive(Clone)]
 pub enum Keep {
     /// None.
     Nothing,

@@ -1,22 +1,23 @@
 //! A computed path with its rows, as Python sees it.
 
-use crate::data::{Data, Rows};
+use crate::data::{Data, Labelled, Rows};
 use crate::errors::exception;
 use crate::options::{Keep, Options};
 use crate::watch::{self, Watch};
-use agepath::Error;
-use agepath::dataset::{DEFAULT_FOLDS, Folds, Matrix, max_folds};
-use agepath::decide::{Choice, Inspection, decide, inspect};
-use agepath::path::{Cause, End, Kind, Path, Point, age_path};
-use agepath::prepare::{Prepared, ages_above, default_ages, prepare_rows};
+use agepath::dataset::{DEFAULT_FOLDS, Folds, ManyClasses, Matrix, max_folds};
+use agepath::decide::{Choice, Kept, decide};
+use agepath::loss::LossParameters;
+use agepath::one_vs_rest::{OneVsRest, Verdict, combine, normalise, winner};
+use agepath::path::{Cause, End, Kind, Path, Point, Progress};
+use agepath::prepare::{Prepared, prepare_rows};
 use agepath::report::{self, PathFile, Report, Restored, Summary};
-use agepath::suspects::{NoiseFraction, Suspect, entry_ages};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use agepath::suspects::{Suspect, entry_ages};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,15 +36,6 @@ struct Inner {
     warnings: Vec<String>,
     /// Wall-clock seconds spent in the library.
     seconds: f64,
-}
-
-/// The kept age and what follows from it.
-#[derive(Serialize, Deserialize)]
-enum Kept {
-    /// Chosen by held-out rows.
-    Chosen(Box<Choice>),
-    /// The user's own, or the largest where none could be chosen.
-    Plain(Box<Inspection>),
 }
 
 impl Inner {
@@ -96,7 +88,7 @@ impl Inner {
     }
 }
 
-/// Computes a path.
+/// Computes a path, or with more than two classes one for each class against all others.
 #[pyfunction]
 #[pyo3(signature = (data, options, threads, progress))]
 pub fn solve(
@@ -105,47 +97,58 @@ pub fn solve(
     options: &Bound<'_, PyDict>,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Run> {
+) -> PyResult<Vec<Run>> {
     let options = Options::new(options)?;
     let set = data.set.clone();
-    let inner = watch::run(py, threads, progress, move |watch| follow(set, options, watch))?;
-    Ok(Run { inner: Arc::new(inner) })
+    let runs = watch::run(py, threads, progress, move |watch| match set {
+        Labelled::One(set) => {
+            let prepared = prepare_rows(set, options.model, &options.prepare, Vec::new())?;
+            Ok(vec![follow(prepared, options, &|progress| watch.see(progress))?])
+        }
+        Labelled::Many(set) => follow_classes(set, options, watch),
+    })?;
+    Ok(runs.into_iter().map(|inner| Run { inner: Arc::new(inner) }).collect())
 }
 
-fn follow(set: agepath::dataset::Dataset, options: Options, watch: &Watch) -> agepath::Result<Inner> {
-    let begun = Instant::now();
-    let prepared = prepare_rows(set, options.model, &options.prepare, Vec::new())?;
-    let mut path_options = options.path;
-    path_options.ages = match options.ages {
-        Some(ages) => ages,
-        None => default_ages(&prepared.problem)?,
+type Callback<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
+
+fn follow_classes(set: ManyClasses, mut options: Options, watch: &Watch) -> agepath::Result<Vec<Inner>> {
+    let classes = OneVsRest::new(set, options.model, &options.prepare, Vec::new())?;
+    if let Keep::Best(decide) = &mut options.keep {
+        let count = DEFAULT_FOLDS.min(classes.train.max_folds());
+        let folds = decide.folds.take().or((count > 1).then_some(Folds::Count(count)));
+        decide.folds = folds.map(|folds| classes.folds(&folds, options.path.seed)).transpose()?;
+        classes.validate(decide)?;
+    }
+    let count = classes.names().len();
+    let class = |k: usize| {
+        let share =
+            |progress: &Progress| watch.see(&Progress { done: (k as f64 + progress.done) / count as f64, ..*progress });
+        follow(classes.prepare(k)?, options.clone(), &share)
     };
+    (0..count).map(class).collect()
+}
+
+fn follow(prepared: Prepared, options: Options, callback: &Callback) -> agepath::Result<Inner> {
+    let begun = Instant::now();
     let mut keep = options.keep;
     if let Keep::Best(decide) = &mut keep {
         let count = DEFAULT_FOLDS.min(max_folds(&prepared.train));
         decide.folds = decide.folds.take().or((count > 1).then_some(Folds::Count(count)));
         decide.validate(&prepared)?;
     }
-    let mut path = age_path(&prepared.problem, &path_options, &mut |progress| watch.see(progress));
-    if let (Err(Error::NoSolution { age, .. }), None) = (&path, options.ages)
-        && age.is_finite()
-    {
-        path_options.ages = ages_above(*age);
-        path = age_path(&prepared.problem, &path_options, &mut |progress| watch.see(progress));
-    }
-    let path = path?;
+    let (path, path_options) =
+        agepath::decide::follow(&prepared.problem, &options.path, options.ages, &mut |_| (), &mut |p| callback(p))?;
     let mut warnings = Vec::new();
     let kept = match keep {
         Keep::Nothing => None,
         Keep::Age(age) => Some(Kept::at(&prepared, &path, age)?),
         Keep::Best(options) => {
-            match decide(&prepared, &path, &path_options, &options, &|progress| watch.see(progress))? {
-                Some(choice) => Some(Kept::Chosen(Box::new(choice))),
-                None => {
-                    warnings.push(NOT_CHOSEN.into());
-                    Some(Kept::largest(&prepared, &path)?)
-                }
+            let choice = decide(&prepared, &path, &path_options, &options, callback)?;
+            if choice.is_none() {
+                warnings.push(NOT_CHOSEN.into());
             }
+            Some(Kept::or_largest(choice, &prepared, &path)?)
         }
     };
     Ok(Inner { prepared, path, kept, warnings, seconds: begun.elapsed().as_secs_f64() })
@@ -155,46 +158,52 @@ fn follow(set: agepath::dataset::Dataset, options: Options, watch: &Watch) -> ag
 const NOT_CHOSEN: &str = "there are too few rows, or too degenerate solutions, to choose an age; \
     the largest age is kept, which trusts the most rows";
 
-impl Kept {
-    fn at(prepared: &Prepared, path: &Path, age: f64) -> agepath::Result<Kept> {
-        Ok(Kept::Plain(Box::new(inspect(prepared, path, age, None)?)))
-    }
+/// The training rows of all classes, each as the path sees it that doubts it most; `data` are the rows of all classes.
+#[pyfunction]
+pub fn suspects_of_classes<'py>(
+    py: Python<'py>,
+    data: &Data,
+    runs: Vec<PyRef<'py, Run>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let Labelled::Many(train) = &data.set else {
+        return Err(PyValueError::new_err("the rows have no more than two classes"));
+    };
+    let verdicts = runs.iter().filter_map(|run| {
+        let kept = run.inner.kept.as_ref()?;
+        Some(Verdict::new(&run.inner.prepared, kept))
+    });
+    let verdicts = verdicts.collect::<agepath::Result<Vec<_>>>().map_err(exception)?;
+    suspects_table(py, &combine(train, &verdicts))
+}
 
-    /// At the largest age that has a solution.
-    fn largest(prepared: &Prepared, path: &Path) -> agepath::Result<Kept> {
-        let mut ages: Vec<f64> = path.knots.iter().map(|k| k.age).collect();
-        ages.sort_unstable_by(|a, b| b.total_cmp(a));
-        let found = ages.iter().find_map(|&age| Kept::at(prepared, path, age).ok());
-        found.map_or_else(|| Kept::at(prepared, path, path.ages.1), Ok)
-    }
+/// The place of the class that wins in each row of predictors.
+#[pyfunction]
+pub fn winners<'py>(py: Python<'py>, z: PyReadonlyArray2<'py, f64>) -> Bound<'py, PyArray1<i64>> {
+    column(py, z.as_array().rows().into_iter().map(|row| winner(row.iter().copied()) as i64))
+}
 
-    fn point(&self) -> &Point {
-        match self {
-            Kept::Chosen(choice) => &choice.point,
-            Kept::Plain(inspection) => &inspection.point,
+/// Probabilities of the classes of a loss that has them: `z` has one column for two classes, else one per class.
+#[pyfunction]
+pub fn probabilities<'py>(
+    py: Python<'py>,
+    loss: &str,
+    z: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let loss = agepath::loss::by_name(loss, &LossParameters::default()).map_err(exception)?;
+    let none = || PyValueError::new_err(format!("the {} loss has no probabilities", loss.name()));
+    let mut out = Vec::new();
+    for row in z.as_array().rows() {
+        let p: Option<Vec<f64>> = row.iter().map(|&z| loss.probability(z)).collect();
+        let mut p = p.ok_or_else(none)?;
+        match p[..] {
+            [p] => out.extend([1.0 - p, p]),
+            _ => {
+                normalise(&mut p);
+                out.extend(p);
+            }
         }
     }
-
-    fn suspects(&self) -> &[Suspect] {
-        match self {
-            Kept::Chosen(choice) => &choice.suspects,
-            Kept::Plain(inspection) => &inspection.suspects,
-        }
-    }
-
-    fn noise_fraction(&self) -> Option<NoiseFraction> {
-        match self {
-            Kept::Chosen(choice) => choice.noise_fraction,
-            Kept::Plain(inspection) => inspection.noise_fraction,
-        }
-    }
-
-    fn choice(&self) -> Option<&Choice> {
-        match self {
-            Kept::Chosen(choice) => Some(choice),
-            Kept::Plain(_) => None,
-        }
-    }
+    table(py, z.as_array().nrows(), out)
 }
 
 /// Reads what [`Run::save`] or the command wrote to a directory.
@@ -212,7 +221,10 @@ pub fn restore(record: &[u8], data: &Data, kept: Option<&[u8]>) -> PyResult<Run>
     let file = PathFile::parse(record, name).map_err(|e| exception(e.into()))?;
     let kept = kept.map(postcard::from_bytes::<Kept>).transpose();
     let kept = kept.map_err(|e| PyValueError::new_err(format!("not a pickled path: {e}")))?;
-    Ok(Run::new(Restored::new(&file, data.set.clone(), name).map_err(exception)?, kept))
+    let Labelled::One(set) = &data.set else {
+        return Err(PyValueError::new_err("a path has two classes, or numbers"));
+    };
+    Ok(Run::new(Restored::new(&file, set.clone(), name).map_err(exception)?, kept))
 }
 
 impl Run {
@@ -230,6 +242,23 @@ fn table<'py, T: numpy::Element>(py: Python<'py>, rows: usize, values: Vec<T>) -
 
 fn column<T: numpy::Element>(py: Python<'_>, values: impl Iterator<Item = T>) -> Bound<'_, PyArray1<T>> {
     values.collect::<Vec<T>>().into_pyarray(py)
+}
+
+/// Training rows, one list or array per column.
+fn suspects_table<'py>(py: Python<'py>, list: &[Suspect]) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("row", column(py, list.iter().map(|s| s.row as i64)))?;
+    out.set_item("score", column(py, list.iter().map(|s| s.score)))?;
+    out.set_item("entry_age", column(py, list.iter().map(|s| s.entry_age)))?;
+    out.set_item("weight", column(py, list.iter().map(|s| s.weight)))?;
+    out.set_item("loss", column(py, list.iter().map(|s| s.loss)))?;
+    out.set_item("target", list.iter().map(|s| s.target.as_str()).collect::<Vec<_>>())?;
+    out.set_item("prediction", list.iter().map(|s| s.prediction.as_str()).collect::<Vec<_>>())?;
+    let loss = |s: &Suspect| s.held_out_loss.unwrap_or(f64::NAN);
+    out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
+    let prediction = |s: &Suspect| s.held_out_prediction.clone();
+    out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
+    Ok(out)
 }
 
 #[pymethods]
@@ -334,20 +363,7 @@ impl Run {
     /// The training rows, most suspicious first, one list or array per column.
     fn suspects<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(kept) = &self.inner.kept else { return Ok(None) };
-        let list = kept.suspects();
-        let out = PyDict::new(py);
-        out.set_item("row", column(py, list.iter().map(|s| s.row as i64)))?;
-        out.set_item("score", column(py, list.iter().map(|s| s.score)))?;
-        out.set_item("entry_age", column(py, list.iter().map(|s| s.entry_age)))?;
-        out.set_item("weight", column(py, list.iter().map(|s| s.weight)))?;
-        out.set_item("loss", column(py, list.iter().map(|s| s.loss)))?;
-        out.set_item("target", list.iter().map(|s| s.target.as_str()).collect::<Vec<_>>())?;
-        out.set_item("prediction", list.iter().map(|s| s.prediction.as_str()).collect::<Vec<_>>())?;
-        let loss = |s: &Suspect| s.held_out_loss.unwrap_or(f64::NAN);
-        out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
-        let prediction = |s: &Suspect| s.held_out_prediction.clone();
-        out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
-        Ok(Some(out))
+        suspects_table(py, kept.suspects()).map(Some)
     }
 
     /// Wall-clock seconds spent in the library, from the rows to the result.

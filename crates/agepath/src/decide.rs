@@ -2,8 +2,9 @@
 
 use crate::dataset::Folds;
 use crate::error::{Error, Result};
-use crate::path::{Path, PathOptions, Point, Progress};
-use crate::prepare::Prepared;
+use crate::path::{Path, PathOptions, Point, Progress, age_path};
+use crate::prepare::{Prepared, ages_above, default_ages};
+use crate::problem::Problem;
 use crate::select::{self, Holdout, Metric, Rule, Selection, cross_validate};
 use crate::solver;
 use crate::suspects::{self, NoiseFraction, Suspect, noise_fraction};
@@ -37,6 +38,35 @@ impl DecideOptions {
     }
 }
 
+/// Follows the path of a problem over `ages`, or over an interval from the data, which `announce` is told beforehand; where the
+/// path from above breaks off before it reaches that interval, the decade above is followed. Returns the path and the
+/// options it was computed with.
+pub fn follow(
+    problem: &Problem,
+    options: &PathOptions,
+    ages: Option<(f64, f64)>,
+    announce: &mut dyn FnMut((f64, f64)),
+    callback: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<(Path, PathOptions)> {
+    let mut attempt = |ages: (f64, f64)| {
+        let options = PathOptions { ages, ..options.clone() };
+        Ok((age_path(problem, &options, callback)?, options))
+    };
+    if let Some(ages) = ages {
+        return attempt(ages);
+    }
+    let ages = default_ages(problem)?;
+    announce(ages);
+    match attempt(ages) {
+        Err(Error::NoSolution { age, .. }) if age.is_finite() => {
+            let ages = ages_above(age);
+            announce(ages);
+            attempt(ages)
+        }
+        other => other,
+    }
+}
+
 /// A chosen age and what follows from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Choice {
@@ -50,6 +80,8 @@ pub struct Choice {
     pub noise_fraction: Option<NoiseFraction>,
     /// The score of the ordinary fit, which trusts every training row, on the validation rows.
     pub ordinary_score: Option<f64>,
+    /// With folds, for each training row the predictor of the path that did not see it.
+    pub held_out: Option<Vec<f64>>,
 }
 
 /// Chooses an age of `path`, which was computed with `path_options`, by folds or validation rows; none if there are
@@ -85,7 +117,66 @@ pub fn decide(
     let Some(selection) = selection else { return Ok(None) };
     let Inspection { point, suspects, noise_fraction } = inspect(prepared, path, selection.age, held_out.as_deref())?;
     let ordinary_score = holdout.map(|h| ordinary_score(prepared, &h)).transpose()?.flatten();
-    Ok(Some(Choice { selection, point, suspects, noise_fraction, ordinary_score }))
+    Ok(Some(Choice { selection, point, suspects, noise_fraction, ordinary_score, held_out }))
+}
+
+/// The age that is kept and what follows from it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Kept {
+    /// Chosen by held-out rows.
+    Chosen(Box<Choice>),
+    /// The user's own, or the largest where none could be chosen.
+    Plain(Box<Inspection>),
+}
+
+impl Kept {
+    /// An age of the user's own.
+    pub fn at(prepared: &Prepared, path: &Path, age: f64) -> Result<Kept> {
+        Ok(Kept::Plain(Box::new(inspect(prepared, path, age, None)?)))
+    }
+
+    /// What was chosen, or else the largest age that has a solution, which trusts the most rows.
+    pub fn or_largest(choice: Option<Choice>, prepared: &Prepared, path: &Path) -> Result<Kept> {
+        if let Some(choice) = choice {
+            return Ok(Kept::Chosen(Box::new(choice)));
+        }
+        let mut ages: Vec<f64> = path.knots.iter().map(|k| k.age).collect();
+        ages.sort_unstable_by(|a, b| b.total_cmp(a));
+        let found = ages.iter().find_map(|&age| Kept::at(prepared, path, age).ok());
+        found.map_or_else(|| Kept::at(prepared, path, path.ages.1), Ok)
+    }
+
+    /// The exact solution there.
+    pub fn point(&self) -> &Point {
+        match self {
+            Kept::Chosen(choice) => &choice.point,
+            Kept::Plain(inspection) => &inspection.point,
+        }
+    }
+
+    /// The training rows, most suspicious first.
+    pub fn suspects(&self) -> &[Suspect] {
+        match self {
+            Kept::Chosen(choice) => &choice.suspects,
+            Kept::Plain(inspection) => &inspection.suspects,
+        }
+    }
+
+    /// How many of the training rows are probably wrong.
+    pub fn noise_fraction(&self) -> Option<NoiseFraction> {
+        match self {
+            Kept::Chosen(choice) => choice.noise_fraction,
+            Kept::Plain(inspection) => inspection.noise_fraction,
+        }
+    }
+
+    /// How it was chosen, if it was.
+    pub fn choice(&self) -> Option<&Choice> {
+        match self {
+            Kept::Chosen(choice) => Some(choice),
+            Kept::Plain(_) => None,
+        }
+    }
 }
 
 /// What an age says about the training rows.

@@ -29,6 +29,7 @@ pub mod error;
 mod linalg;
 pub mod loss;
 pub mod model;
+pub mod one_vs_rest;
 pub mod pacing;
 pub mod path;
 pub mod penalty;

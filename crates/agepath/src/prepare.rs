@@ -101,6 +101,28 @@ impl PrepareOptions {
         }
         Ok(())
     }
+
+    /// The model of a table: the one that is named, else by the target.
+    pub(crate) fn model_for(&self, table: &Table) -> Result<&'static Model> {
+        match &self.model {
+            Some(name) => Model::by_name(name),
+            None => Ok(Model::default_for(table.guess())),
+        }
+    }
+
+    /// What is fitted. Rows of the file cannot validate a precomputed kernel.
+    pub(crate) fn spec(&self, model: &'static Model) -> Result<Spec> {
+        let preset = Spec::preset(model, &self.strength, self.pacing);
+        let spec = Spec { kernel: self.kernel.or(preset.kernel), ..preset };
+        if spec.kernel == Some(Kernel::Precomputed) && self.validation != Validation::None {
+            return Err(Error::Option {
+                name: "validation",
+                value: "rows of the file".into(),
+                expected: "0 with a precomputed kernel: its columns belong to the rows that train".into(),
+            });
+        }
+        Ok(spec)
+    }
 }
 
 /// Everything a path needs, and everything needed to read it afterwards.
@@ -129,10 +151,7 @@ pub struct Prepared {
 /// Makes a problem of a table.
 pub fn prepare(table: &Table, options: &PrepareOptions) -> Result<Prepared> {
     options.validate()?;
-    let model = match &options.model {
-        Some(name) => Model::by_name(name)?,
-        None => Model::default_for(table.guess()),
-    };
+    let model = options.model_for(table)?;
     let data = table.dataset(loss::by_name(model.loss, &options.strength.loss)?.target())?;
     let prepared = prepare_rows(data, model, options, table.notices.clone())?;
     Ok(Prepared { encoding: table.encoding.clone(), ..prepared })
@@ -146,15 +165,7 @@ pub fn prepare_rows(
     mut notices: Vec<Notice>,
 ) -> Result<Prepared> {
     options.validate()?;
-    let preset = Spec::preset(model, &options.strength, options.pacing);
-    let spec = Spec { kernel: options.kernel.or(preset.kernel), ..preset };
-    if spec.kernel == Some(Kernel::Precomputed) && options.validation != Validation::None {
-        return Err(Error::Option {
-            name: "validation",
-            value: "rows of the file".into(),
-            expected: "0 with a precomputed kernel: its columns belong to the rows that train".into(),
-        });
-    }
+    let spec = options.spec(model)?;
     let (train, validation) = divide(data, options)?;
     let (train, noise) = match options.noise {
         Some(noise) => {
@@ -163,18 +174,36 @@ pub fn prepare_rows(
         }
         None => (train, None),
     };
+    let more = prepare_parts(Parts { train, validation, noise }, model, &spec, options)?;
+    notices.extend(more.notices);
+    Ok(Prepared { notices, ..more })
+}
+
+/// Rows that are divided and corrupted already.
+pub(crate) struct Parts {
+    pub train: Dataset,
+    pub validation: Option<Dataset>,
+    pub noise: Option<Injected>,
+}
+
+/// Makes a problem of them.
+pub(crate) fn prepare_parts(
+    Parts { train, validation, noise }: Parts,
+    model: &'static Model,
+    spec: &Spec,
+    options: &PrepareOptions,
+) -> Result<Prepared> {
     train.check_target()?;
     // Kernel values are not features.
     let standardize = options.standardize && spec.kernel != Some(Kernel::Precomputed);
-    let (scaling, more) = Scaling::fit(&train, standardize, options.target_scale);
-    let problem = build(&train, &scaling, options.intercept, &spec)?;
-    notices.extend(more);
+    let (scaling, notices) = Scaling::fit(&train, standardize, options.target_scale);
+    let problem = build(&train, &scaling, options.intercept, spec)?;
     let encoding = Encoding::numbers(train.features());
-    Ok(Prepared { problem, model, spec, train, validation, scaling, noise, notices, encoding })
+    Ok(Prepared { problem, model, spec: spec.clone(), train, validation, scaling, noise, notices, encoding })
 }
 
 /// The decision values of the ordinary fit to clean rows.
-fn boundary(data: &Dataset, spec: &Spec, options: &PrepareOptions) -> Result<Vec<f64>> {
+pub(crate) fn boundary(data: &Dataset, spec: &Spec, options: &PrepareOptions) -> Result<Vec<f64>> {
     let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale);
     let problem = build(data, &scaling, options.intercept, spec)?;
     Ok(problem.predict(&solver::fit(&problem, None)?.theta))
@@ -189,16 +218,20 @@ fn divide(data: Dataset, options: &PrepareOptions) -> Result<(Dataset, Option<Da
         }
         Validation::Rows(table) => {
             let held = table.dataset_like(&data)?;
-            if held.is_empty() {
-                return Err(Error::Data(DataError::TooFewRows {
-                    file: table.file.clone(),
-                    what: "validation",
-                    rows: 0,
-                    needed: 1,
-                }));
-            }
+            check_validation(&held)?;
             Ok((data, Some(held)))
         }
+    }
+}
+
+/// Refuses a file without rows.
+pub(crate) fn check_validation(held: &Dataset) -> Result<()> {
+    match held.is_empty() {
+        true => {
+            let file = held.name().to_owned();
+            Err(DataError::TooFewRows { file, what: "validation", rows: 0, needed: 1 }.into())
+        }
+        false => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 const LINES = 8; // lines that get a colour of their own
 const DASHES = ["solid", "dashed", "dotted"];
 const FORMATTED_TICKS = 7;
+const ages = unpack(report.ages);
 
 let scale = "log";
 const toAxis = (age) => (scale === "log" ? Math.log10(age) : age);

@@ -10,7 +10,6 @@ function unpack({ t, b }) {
   return new TYPES[t](bytes.buffer);
 }
 
-const ages = unpack(report.ages);
 const byId = (id) => document.getElementById(id);
 
 /// `digits` significant digits, without trailing zeros.

@@ -31,11 +31,7 @@ function start() {
 
 function fillWords() {
   const { length: count } = ages;
-  byId("cards").replaceChildren(...report.cards.map(({ title, value, detail }) => {
-    const card = element("div");
-    card.append(element("dt", title), element("dd", value, { class: "value" }), element("dd", detail, { class: "detail" }));
-    return card;
-  }));
+  fillCards();
   byId("tracestitle").textContent = `${traces.title} over age`;
   const hidden = lines > MAX_DRAWN_LINES ? ` Only the ${MAX_DRAWN_LINES} largest of ${lines} lines are drawn; the table has all.` : "";
   byId("traceshint").textContent = `Every age is on the line; the ${Math.min(LINES, lines)} largest are highlighted. Click a line or a name to see it alone, click empty space to move the age. Ticks at the bottom are turning points, triangles are jumps.${hidden}`;
@@ -70,16 +66,7 @@ function fillWords() {
 }
 
 function fillTables() {
-  if (report.suspects === null) byId("suspects").remove();
-  else {
-    const [header, ...records] = parseCsv(report.suspects);
-    const numeric = header.fields.map((_, c) => records.every((r) => r.fields[c] === "" || !Number.isNaN(Number(r.fields[c].replace(/^-?inf$/, "0")))));
-    const columns = header.fields
-      .map((name, at) => ({ name: name.replaceAll("_", " "), at, numeric: numeric[at], format: numeric[at] ? (v) => show(v, 5) : null }))
-      .filter(({ at }) => records.some((r) => r.fields[at] !== ""));
-    byId("suspectshint").textContent = "All training rows, most suspicious first, at the chosen age. The export holds the rows found, in the order shown, with all digits.";
-    dataTable(byId("suspectstable"), { caption: "Training rows by suspicion", columns, records, header: header.text, file: "suspects.csv" });
-  }
+  fillSuspects("at the chosen age");
   const number = (name, at) => ({ name, at, numeric: true, format: (v) => show(v, 4) });
   const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const records = jumps.map(({ age, size, drop, cause }) => ({ fields: [String(age), String(size), String(drop), cause], text: `${age},${size},${drop},${quote(cause)}\n` }));

@@ -80,3 +80,24 @@ function dataTable(host, { caption, columns, records, header, file }) {
   save.addEventListener("click", () => download(file, header + shown.map((r) => r.text).join("")));
   fill();
 }
+
+/// The figures of the headline.
+function fillCards() {
+  byId("cards").replaceChildren(...report.cards.map(({ title, value, detail }) => {
+    const card = element("div");
+    card.append(element("dt", title), element("dd", value, { class: "value" }), element("dd", detail, { class: "detail" }));
+    return card;
+  }));
+}
+
+/// The table of suspects, `where` saying what they were seen by.
+function fillSuspects(where) {
+  if (report.suspects === null) return byId("suspects").remove();
+  const [header, ...records] = parseCsv(report.suspects);
+  const numeric = header.fields.map((_, c) => records.every((r) => r.fields[c] === "" || !Number.isNaN(Number(r.fields[c].replace(/^-?inf$/, "0")))));
+  const columns = header.fields
+    .map((name, at) => ({ name: name.replaceAll("_", " "), at, numeric: numeric[at], format: numeric[at] ? (v) => show(v, 5) : null }))
+    .filter(({ at }) => records.some((r) => r.fields[at] !== ""));
+  byId("suspectshint").textContent = `All training rows, most suspicious first, ${where}. The export holds the rows found, in the order shown, with all digits.`;
+  dataTable(byId("suspectstable"), { caption: "Training rows by suspicion", columns, records, header: header.text, file: "suspects.csv" });
+}

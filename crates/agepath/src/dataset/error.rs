@@ -220,6 +220,23 @@ pub enum DataError {
         /// Their names, the first few.
         classes: String,
     },
+    /// The target looks like numbers, not like classes.
+    #[error(
+        "{file}: the target \"{column}\" has {count} classes ({classes}) in {rows} rows, which looks like a number: choose a model \
+         for numbers, like --model lasso, or another column with --target"
+    )]
+    NotClasses {
+        /// The file.
+        file: String,
+        /// The target column.
+        column: String,
+        /// How many different values there are.
+        count: usize,
+        /// How many rows.
+        rows: usize,
+        /// The values, the first few.
+        classes: String,
+    },
     /// A class that the training rows do not have.
     #[error("{file}, line {line}, column \"{column}\": class \"{value}\" is unknown; the training rows have {classes}")]
     UnknownClass {

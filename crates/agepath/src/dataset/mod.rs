@@ -5,6 +5,7 @@
 
 mod arff;
 mod builtin;
+mod classes;
 mod encode;
 mod error;
 mod libsvm;
@@ -19,6 +20,7 @@ mod split;
 mod table;
 
 pub use builtin::{BUILTIN, builtin};
+pub use classes::ManyClasses;
 pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute};
 pub use error::{DataError, Notice};
 pub use matrix::{Matrix, Shared, SparseRows};

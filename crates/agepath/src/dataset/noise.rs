@@ -1,11 +1,11 @@
 //! Corrupts training rows on purpose, for studies: what was corrupted is known, so what is found can be counted.
 
 use super::scale::{column_units, target_units};
-use super::{Dataset, TargetScale};
+use super::{Dataset, ManyClasses, TargetScale};
 use crate::error::{Error, Result};
 use crate::loss::TargetKind;
-use rand::SeedableRng;
 use rand::seq::index::sample;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub enum NoiseKind {
     Outliers,
     /// A normal number is added to its numeric target.
     Target,
-    /// Its class is changed to the other one.
+    /// Its class is changed to the other one, or to any other where there are several.
     Flip,
     /// The same, only among the rows nearest the boundary between the classes.
     Margin,
@@ -42,7 +42,7 @@ pub const NOISES: &[(&str, NoiseKind, &str)] = &[
         "normal(0.2, 3) is added to the features and a numeric target, in standard units",
     ),
     ("target", NoiseKind::Target, "normal(0.2, 3) is added to a numeric target, in robust units"),
-    ("flip", NoiseKind::Flip, "the class is changed to the other one"),
+    ("flip", NoiseKind::Flip, "the class is changed to the other one, or to any other"),
     ("margin", NoiseKind::Margin, "the same, among the 30 % of rows nearest the ordinary fit's boundary"),
 ];
 
@@ -103,37 +103,79 @@ impl Noise {
         seed: u64,
         boundary: impl FnOnce() -> Result<Vec<f64>>,
     ) -> Result<(Dataset, Injected)> {
-        let kind = data.kind();
+        self.check(data.kind())?;
+        let mut rng = stream(seed);
+        let hit = self.choose(data, &mut rng, boundary)?;
+        let mut out = data.clone();
+        self.corrupt(data, &hit, &mut rng, &mut out);
+        Ok((out, self.injected(data, &hit, seed)))
+    }
+
+    /// The same for more than two classes: a changed class is any other one.
+    pub fn inject_classes(
+        &self,
+        data: &ManyClasses,
+        seed: u64,
+        boundary: impl FnOnce() -> Result<Vec<f64>>,
+    ) -> Result<(ManyClasses, Injected)> {
+        self.check(TargetKind::Sign)?;
+        let mut rng = stream(seed);
+        let hit = self.choose(data.rows(), &mut rng, boundary)?;
+        let mut out = data.rows().clone();
+        match self.kind {
+            NoiseKind::Outliers => shift_rows(data.rows(), &hit, &mut rng, &mut out),
+            _ => {
+                let count = data.names().len();
+                for &i in &hit {
+                    out.y[i] = ((data.class(i) + rng.random_range(1..count)) % count) as f64;
+                }
+            }
+        }
+        Ok((ManyClasses::new(out, data.names().to_vec())?, self.injected(data.rows(), &hit, seed)))
+    }
+
+    /// Refuses noise that makes no sense for the kind of target.
+    fn check(&self, kind: TargetKind) -> Result<()> {
         let fits = match self.kind {
             NoiseKind::Outliers => true,
             NoiseKind::Target => kind == TargetKind::Real,
             NoiseKind::Flip | NoiseKind::Margin => kind == TargetKind::Sign,
         };
-        if !fits {
-            return Err(Error::Option {
-                name: "noise",
-                value: self.kind.name().into(),
-                expected: match kind {
-                    TargetKind::Real => "outliers or target when the target is a number".into(),
-                    TargetKind::Sign => "outliers, flip or margin when the target is a class".into(),
-                },
-            });
+        if fits {
+            return Ok(());
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(STREAM);
+        Err(Error::Option {
+            name: "noise",
+            value: self.kind.name().into(),
+            expected: match kind {
+                TargetKind::Real => "outliers or target when the target is a number".into(),
+                TargetKind::Sign => "outliers, flip or margin when the target is a class".into(),
+            },
+        })
+    }
+
+    /// The rows that are hit, smallest first.
+    fn choose(
+        &self,
+        data: &Dataset,
+        rng: &mut ChaCha8Rng,
+        boundary: impl FnOnce() -> Result<Vec<f64>>,
+    ) -> Result<Vec<usize>> {
         let count = (self.rate * data.len() as f64).round() as usize;
         let mut hit = match self.kind {
             NoiseKind::Margin => {
                 let near = nearest(&boundary()?, count);
-                sample(&mut rng, near.len(), count).iter().map(|k| near[k]).collect()
+                sample(rng, near.len(), count).iter().map(|k| near[k]).collect()
             }
-            _ => sample(&mut rng, data.len(), count).into_vec(),
+            _ => sample(rng, data.len(), count).into_vec(),
         };
         hit.sort_unstable();
-        let mut out = data.clone();
-        self.corrupt(data, &hit, &mut rng, &mut out);
+        Ok(hit)
+    }
+
+    fn injected(&self, data: &Dataset, hit: &[usize], seed: u64) -> Injected {
         let rows = hit.iter().map(|&i| data.rows()[i]).collect();
-        Ok((out, Injected { kind: self.kind, rate: self.rate, seed, rows }))
+        Injected { kind: self.kind, rate: self.rate, seed, rows }
     }
 
     fn corrupt(&self, data: &Dataset, hit: &[usize], rng: &mut ChaCha8Rng, out: &mut Dataset) {
@@ -141,23 +183,36 @@ impl Noise {
             hit.iter().for_each(|&i| out.y[i] = -out.y[i]);
             return;
         }
-        let normal = Normal::new(OUTLIER.0, OUTLIER.1).expect("a standard deviation above 0 is always accepted");
-        let d = data.features().len();
         if self.kind == NoiseKind::Outliers {
-            let (_, unit) = column_units(data);
-            let mut x = data.x().into_owned();
-            for &i in hit {
-                for (v, s) in x[i * d..(i + 1) * d].iter_mut().zip(&unit) {
-                    *v += s * normal.sample(rng);
-                }
-            }
-            out.x = (x, d).into();
+            shift_rows(data, hit, rng, out);
         }
         if data.kind() == TargetKind::Real {
-            let (_, unit) = target_units(data, TargetScale::Robust, &mut Vec::new());
+            let (normal, (_, unit)) = (outlier(), target_units(data, TargetScale::Robust, &mut Vec::new()));
             hit.iter().for_each(|&i| out.y[i] += unit * normal.sample(rng));
         }
     }
+}
+
+fn stream(seed: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(STREAM);
+    rng
+}
+
+fn outlier() -> Normal<f64> {
+    Normal::new(OUTLIER.0, OUTLIER.1).expect("a standard deviation above 0 is always accepted")
+}
+
+/// Adds normal numbers to the features of some rows.
+fn shift_rows(data: &Dataset, hit: &[usize], rng: &mut ChaCha8Rng, out: &mut Dataset) {
+    let (normal, d, (_, unit)) = (outlier(), data.features().len(), column_units(data));
+    let mut x = data.x().into_owned();
+    for &i in hit {
+        for (v, s) in x[i * d..(i + 1) * d].iter_mut().zip(&unit) {
+            *v += s * normal.sample(rng);
+        }
+    }
+    out.x = (x, d).into();
 }
 
 /// The rows nearest the boundary: [`NEAREST`] of them, and at least `count`.

@@ -9,6 +9,17 @@ use rand_chacha::ChaCha8Rng;
 /// Training and validation rows: `fraction` of the rows validate (of each class, if there are classes), drawn by `seed`.
 /// Both parts keep the order of the file.
 pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
+    let (train, validate) = split_groups(data, groups(data), fraction, seed)?;
+    Ok((data.subset(&train), data.subset(&validate)))
+}
+
+/// The training and the validation rows, `fraction` of each group.
+pub(super) fn split_groups(
+    data: &Dataset,
+    groups: Vec<Vec<usize>>,
+    fraction: f64,
+    seed: u64,
+) -> Result<(Vec<usize>, Vec<usize>)> {
     if !(fraction > 0.0 && fraction < 1.0) {
         return Err(Error::Option {
             name: "validation",
@@ -18,7 +29,7 @@ pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Datas
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut held = vec![false; data.len()];
-    for mut group in groups(data) {
+    for mut group in groups {
         group.shuffle(&mut rng);
         let count = (fraction * group.len() as f64).round() as usize;
         for &i in &group[..count] {
@@ -32,7 +43,7 @@ pub fn split(data: &Dataset, fraction: f64, seed: u64) -> Result<(Dataset, Datas
             return Err(DataError::TooFewRows { file, what, rows, needed }.into());
         }
     }
-    Ok((data.subset(&train), data.subset(&validate)))
+    Ok((train, validate))
 }
 
 /// The random stream of the folds; the split uses stream 0 of the same seed.
@@ -53,12 +64,17 @@ pub enum Folds {
 impl Folds {
     /// The rows of each fold, smallest first.
     pub fn rows(&self, data: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>> {
+        self.draw(data.len(), groups(data), seed)
+    }
+
+    /// The rows of each fold of `len` rows, those of each group spread evenly.
+    pub(super) fn draw(&self, len: usize, groups: Vec<Vec<usize>>, seed: u64) -> Result<Vec<Vec<usize>>> {
         match self {
-            Folds::Count(count) => folds(data, *count, seed),
+            Folds::Count(count) => draw_folds(len, groups, *count, seed),
             Folds::Given(parts) => {
-                let mut seen = vec![0usize; data.len()];
+                let mut seen = vec![0usize; len];
                 let known = parts.iter().flatten().all(|&i| seen.get_mut(i).map(|n| *n += 1).is_some());
-                let fit = |part: &Vec<usize>| !part.is_empty() && data.len() - part.len() >= MIN_ROWS;
+                let fit = |part: &Vec<usize>| !part.is_empty() && len - part.len() >= MIN_ROWS;
                 if !known || seen.iter().any(|&n| n != 1) || !parts.iter().all(fit) || parts.len() < 2 {
                     return Err(Error::Option {
                         name: "cv",
@@ -76,17 +92,25 @@ impl Folds {
 
 /// How many folds can be drawn at most: outside of every fold there must be rows of every class.
 pub fn max_folds(data: &Dataset) -> usize {
-    let smallest = groups(data).iter().map(Vec::len).min().unwrap_or(0);
-    let limit = if data.classes().is_some() { smallest } else { data.len() };
+    most_folds(data.len(), &groups(data))
+}
+
+/// How many folds can be drawn so that every group has rows outside of each.
+pub(super) fn most_folds(len: usize, groups: &[Vec<usize>]) -> usize {
+    let limit = groups.iter().map(Vec::len).min().unwrap_or(0);
     // Rows enough to learn from as well.
-    (2..=limit).rev().find(|count| data.len() - data.len().div_ceil(*count) >= MIN_ROWS).unwrap_or(0)
+    (2..=limit).rev().find(|count| len - len.div_ceil(*count) >= MIN_ROWS).unwrap_or(0)
 }
 
 /// The rows of `count` folds (of each class about as many in every fold, if there are classes), drawn by `seed`. Each
 /// fold is in the order of the file.
 pub fn folds(data: &Dataset, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let limit = max_folds(data);
-    if count < 2 || count > limit || data.len() - data.len().div_ceil(count) < MIN_ROWS {
+    Folds::Count(count).rows(data, seed)
+}
+
+fn draw_folds(len: usize, groups: Vec<Vec<usize>>, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    let limit = most_folds(len, &groups);
+    if count < 2 || count > limit || len - len.div_ceil(count) < MIN_ROWS {
         return Err(Error::Option {
             name: "cv",
             value: count.to_string(),
@@ -97,7 +121,7 @@ pub fn folds(data: &Dataset, count: usize, seed: u64) -> Result<Vec<Vec<usize>>>
     rng.set_stream(FOLD_STREAM);
     let mut folds = vec![Vec::new(); count];
     let mut next = (0..count).cycle();
-    for mut group in groups(data) {
+    for mut group in groups {
         group.shuffle(&mut rng);
         // The next class goes on where the last one ended, so that folds differ by at most one row.
         group.into_iter().zip(&mut next).for_each(|(row, k)| folds[k].push(row));

@@ -1,7 +1,7 @@
 //! A table as it was read: features are numbers, the target is still text.
 
 use super::read::Place;
-use super::{DataError, Dataset, Encoding, MIN_ROWS, Notice};
+use super::{DataError, Dataset, Encoding, MIN_ROWS, ManyClasses, Notice};
 use crate::loss::TargetKind;
 use std::collections::{BTreeSet, HashMap};
 
@@ -64,6 +64,30 @@ impl Table {
         Ok(self.build(model.features().to_vec(), x, vec![0.0; self.lines.len()], None))
     }
 
+    /// The rows of more than two classes; none if there are no more than two. Fractions, and values that hardly ever occur
+    /// twice, are no classes.
+    pub fn many_classes(&self) -> crate::error::Result<Option<ManyClasses>> {
+        let names = self.class_names();
+        if names.len() <= 2 {
+            return Ok(None);
+        }
+        let fraction = |name: &String| name.parse::<f64>().is_ok_and(|v| v.fract() != 0.0);
+        let (count, rows) = (names.len(), self.labels.len());
+        if 2 * count > rows || names.iter().any(fraction) {
+            let (file, column, classes) = (self.file.clone(), self.target_name.clone(), listed(&names));
+            return Err(DataError::NotClasses { file, column, count, rows, classes }.into());
+        }
+        let y = self.class_numbers(&names)?;
+        Ok(Some(ManyClasses::new(self.build(self.features.clone(), self.x.clone(), y, None), names)?))
+    }
+
+    /// The rows with the features and classes of `model`, whatever order its columns have.
+    pub fn many_classes_like(&self, model: &ManyClasses) -> crate::error::Result<ManyClasses> {
+        let x = self.features_like(model.rows())?;
+        let y = self.class_numbers(model.names())?;
+        ManyClasses::new(self.build(model.rows().features().to_vec(), x, y, None), model.names().to_vec())
+    }
+
     fn features_like(&self, model: &Dataset) -> Result<Vec<f64>, DataError> {
         let places: HashMap<&str, usize> = self.features.iter().enumerate().map(|(k, f)| (f.as_str(), k)).collect();
         let mut columns = Vec::with_capacity(model.features().len());
@@ -105,22 +129,26 @@ impl Table {
         self.labels.iter().map(String::as_str).collect()
     }
 
-    /// The two class names, sorted as numbers if they are numbers.
-    fn two_classes(&self) -> Result<[String; 2], DataError> {
+    /// The names of the classes, sorted as numbers if they are numbers.
+    fn class_names(&self) -> Vec<String> {
         let mut names: Vec<&str> = self.distinct().into_iter().collect();
         let number = |s: &str| s.parse::<f64>().ok();
         if names.iter().all(|s| number(s).is_some()) {
             names.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(std::cmp::Ordering::Equal));
         }
-        if let [minus, plus] = names[..] {
-            return Ok([minus.to_owned(), plus.to_owned()]);
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    fn two_classes(&self) -> Result<[String; 2], DataError> {
+        let names = self.class_names();
+        if let [minus, plus] = &names[..] {
+            return Ok([minus.clone(), plus.clone()]);
         }
-        let more = if names.len() > LISTED { ", …" } else { "" };
         Err(DataError::NotTwoClasses {
             file: self.file.clone(),
             column: self.target_name.clone(),
             count: names.len(),
-            classes: names[..names.len().min(LISTED)].join(", ") + more,
+            classes: listed(&names),
         })
     }
 
@@ -133,17 +161,38 @@ impl Table {
             match label {
                 l if l == minus => Ok(-1.0),
                 l if l == plus => Ok(1.0),
-                _ => Err(DataError::UnknownClass {
-                    file: self.file.clone(),
-                    line,
-                    column: self.target_name.clone(),
-                    value: label.clone(),
-                    classes: format!("{minus}, {plus}"),
-                }),
+                _ => Err(self.unknown_class(label, line, &[minus.clone(), plus.clone()])),
             }
         })
         .collect()
     }
+
+    /// The place of each row's class among `names`.
+    fn class_numbers(&self, names: &[String]) -> Result<Vec<f64>, DataError> {
+        let places: HashMap<&str, usize> = names.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
+        let each = self.labels.iter().zip(&self.lines);
+        each.map(|(label, &line)| {
+            let place = places.get(label.as_str()).map(|&k| k as f64);
+            place.ok_or_else(|| self.unknown_class(label, line, names))
+        })
+        .collect()
+    }
+
+    fn unknown_class(&self, label: &str, line: u64, classes: &[String]) -> DataError {
+        DataError::UnknownClass {
+            file: self.file.clone(),
+            line,
+            column: self.target_name.clone(),
+            value: label.to_owned(),
+            classes: classes.join(", "),
+        }
+    }
+}
+
+/// The first few names.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    names[..names.len().min(LISTED)].join(", ") + more
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Every file is written under a temporary name in the same directory and then renamed, so an interrupted run never
 //! leaves half a file under a final name.
 
+mod classes;
 mod model_file;
 mod page;
 mod path_file;
@@ -12,12 +13,13 @@ mod restore;
 mod summary;
 mod tables;
 
+pub use classes::{ClassRun, ClassesModel, ClassesReport, ClassesSummary, class_dir, class_file, write_classes};
 pub use model_file::{KernelModel, ModelFile};
 pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
 pub use plot::{PlotFormat, plot, write_plot};
 pub use predict::{Predictions, Predictor, write_predictions};
-pub use restore::{Restored, restore};
+pub use restore::{Restored, restore, restore_all};
 pub use summary::{Chosen, NoiseFound, Summary, short};
 pub use tables::{suspects_csv, write_suspects, write_train};
 
@@ -71,7 +73,7 @@ pub fn write_choice(
         return Ok(vec![SUMMARY_FILE]);
     };
     write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
-    write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, choice))?;
+    write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, &choice.point, Some(&choice.selection)))?;
     Ok(vec![SUMMARY_FILE, SUSPECTS_FILE, MODEL_FILE])
 }
 

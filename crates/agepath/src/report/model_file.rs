@@ -1,10 +1,13 @@
 //! `model.json`: the chosen model in the user's own units.
 
-use super::Choice;
 use crate::path::Point;
 use crate::prepare::Prepared;
+use crate::select::Selection;
 use crate::space::Kernel;
 use serde::{Deserialize, Serialize};
+
+/// The first field of the file.
+pub(super) const MODEL_FORMAT: &str = "agepath.model/1";
 
 /// prediction = intercept + Σ coef_j x_j, in the user's units; with classes, its sign chooses between them. With a kernel,
 /// see [`KernelModel`].
@@ -32,23 +35,22 @@ pub struct ModelFile {
     pub kernel: Option<KernelModel>,
     /// Relative KKT residual of the solution.
     pub kkt: f64,
-    /// The metric the age was chosen by.
-    pub metric: String,
-    /// Its value on the validation rows.
-    pub score: f64,
+    /// The metric the age was chosen by, if it was chosen.
+    pub metric: Option<String>,
+    /// Its value on the rows that chose the age.
+    pub score: Option<f64>,
 }
 
 impl ModelFile {
-    /// The chosen model of a run.
-    pub fn new(prepared: &Prepared, choice: &Choice) -> ModelFile {
-        let point = &choice.point;
+    /// The model of a run at a point of its path.
+    pub fn new(prepared: &Prepared, point: &Point, selection: Option<&Selection>) -> ModelFile {
         let kernel = KernelModel::new(prepared, point);
         let (coef, intercept) = match &kernel {
             Some(_) => (Vec::new(), prepared.scaling.predict(point.intercept)),
             None => prepared.scaling.undo(&point.coef, point.intercept),
         };
         ModelFile {
-            format: "agepath.model/1".into(),
+            format: MODEL_FORMAT.into(),
             model: prepared.model.name.into(),
             age: point.age,
             target: prepared.train.target_name().into(),
@@ -58,8 +60,8 @@ impl ModelFile {
             intercept,
             kernel,
             kkt: point.kkt,
-            metric: choice.selection.metric.clone(),
-            score: choice.selection.score,
+            metric: selection.map(|s| s.metric.clone()),
+            score: selection.map(|s| s.score),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Predictions for other rows, from a run's directory: at the chosen age, or at any age of the path.
 
-use super::{MODEL_FILE, Restored, replace, restore};
+use super::{MODEL_FILE, Restored, replace, restore_all};
 use crate::dataset::{DataError, Encoding, Table, format_number};
 use crate::error::Result;
+use crate::one_vs_rest::{normalise, winner};
 use serde::Deserialize;
 use std::io::Write;
 use std::path::Path;
@@ -10,6 +11,15 @@ use std::path::Path;
 /// A model that was chosen, ready to predict.
 #[derive(Debug)]
 pub struct Predictor {
+    /// One path, or one per class.
+    parts: Vec<Part>,
+    /// The names of the classes, where there are more than two.
+    classes: Option<Vec<String>>,
+}
+
+/// One path at one age.
+#[derive(Debug)]
+struct Part {
     run: Restored,
     /// The parameters at the age in question.
     theta: Vec<f64>,
@@ -24,63 +34,116 @@ pub struct Predictions {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The age of `model.json`, whatever else is in it.
+/// The ages of `model.json`, whatever else is in it: one, or one per class.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Ages {
+    Many { one_vs_rest: Vec<Age> },
+    One(Age),
+}
+
 #[derive(Deserialize)]
 struct Age {
     age: f64,
 }
 
 impl Predictor {
-    /// Opens a run's directory; `age` replaces the chosen one.
+    /// Opens a run's directory; `age` replaces what was chosen.
     pub fn open(dir: &Path, age: Option<f64>) -> Result<Predictor> {
-        let run = restore(dir)?;
-        let age = match age {
-            Some(age) => age,
-            None => chosen_age(dir)?,
+        let runs = restore_all(dir)?;
+        let ages = match age {
+            Some(age) => vec![age; runs.len()],
+            None => chosen_ages(dir, runs.len())?,
         };
-        let point = run.path.at(&run.problem, age)?;
-        let theta = crate::select::theta(&run.problem, &point.coef, point.intercept);
-        Ok(Predictor { run, theta })
+        let (names, runs): (Vec<Option<String>>, Vec<Restored>) = runs.into_iter().unzip();
+        let part = |(run, age): (Restored, f64)| {
+            let theta = run.path.at(&run.problem, age)?.theta(&run.problem);
+            Ok(Part { run, theta })
+        };
+        let parts = runs.into_iter().zip(ages).map(part).collect::<Result<Vec<_>>>()?;
+        Ok(Predictor { parts, classes: names.into_iter().collect() })
     }
 
     /// Name of the target.
     pub fn target(&self) -> &str {
-        self.run.train.target_name()
+        self.first().train.target_name()
     }
 
     /// How the columns of a file become features.
     pub fn encoding(&self) -> &Encoding {
-        &self.run.encoding
+        &self.first().encoding
+    }
+
+    fn first(&self) -> &Restored {
+        // A run has at least one path.
+        &self.parts[0].run
     }
 
     /// What the model says about the rows of a table that was read with [`Predictor::encoding`].
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
-        let rows = table.unlabelled(&self.run.train)?;
-        let design = self.run.scaling.design(rows.matrix(), self.run.problem.has_intercept())?;
-        Ok(self.predictions(self.run.problem.new_rows(design)?.predict(&self.theta)))
+        let rows = table.unlabelled(&self.first().train)?;
+        let predictors = |part: &Part| {
+            let design = part.run.scaling.design(rows.matrix(), part.run.problem.has_intercept())?;
+            Ok(part.run.problem.new_rows(design)?.predict(&part.theta))
+        };
+        let mut z = self.parts.iter().map(predictors).collect::<Result<Vec<_>>>()?;
+        Ok(match &self.classes {
+            Some(names) => self.class_predictions(names, z),
+            None => self.predictions(z.swap_remove(0)),
+        })
     }
 
     /// Numbers, or two classes with decision values.
     fn predictions(&self, z: Vec<f64>) -> Predictions {
-        let (train, scaling) = (&self.run.train, &self.run.scaling);
+        let (train, scaling) = (&self.first().train, &self.first().scaling);
         let prediction = z.iter().map(|&z| train.label(scaling.predict(z))).collect();
         let Some([minus, plus]) = train.classes() else { return Predictions { prediction, columns: Vec::new() } };
         let mut columns = Vec::new();
-        let loss = self.run.problem.loss();
-        if let Some(p) = z.iter().map(|&z| loss.probability(z)).collect::<Option<Vec<f64>>>() {
+        if let Some(p) = self.probabilities(&z) {
             columns.push((format!("probability_{minus}"), p.iter().map(|p| 1.0 - p).collect()));
             columns.push((format!("probability_{plus}"), p));
         }
         columns.push(("decision".into(), z));
         Predictions { prediction, columns }
     }
+
+    /// More classes: the largest decision value wins, and probabilities are made to sum up to 1. `z` holds the predictors of
+    /// each class.
+    fn class_predictions(&self, names: &[String], z: Vec<Vec<f64>>) -> Predictions {
+        let count = z.first().map_or(0, Vec::len);
+        let prediction = (0..count).map(|i| names[winner(z.iter().map(|z| z[i]))].clone()).collect();
+        let mut columns = Vec::new();
+        if let Some(mut p) = z.iter().map(|z| self.probabilities(z)).collect::<Option<Vec<_>>>() {
+            for i in 0..count {
+                let mut row: Vec<f64> = p.iter().map(|p| p[i]).collect();
+                normalise(&mut row);
+                p.iter_mut().zip(row).for_each(|(p, value)| p[i] = value);
+            }
+            columns.extend(names.iter().map(|name| format!("probability_{name}")).zip(p));
+        }
+        columns.extend(names.iter().map(|name| format!("decision_{name}")).zip(z));
+        Predictions { prediction, columns }
+    }
+
+    fn probabilities(&self, z: &[f64]) -> Option<Vec<f64>> {
+        let loss = self.first().problem.loss();
+        z.iter().map(|&z| loss.probability(z)).collect()
+    }
 }
 
-fn chosen_age(dir: &Path) -> Result<f64> {
+/// The chosen ages of `count` paths.
+fn chosen_ages(dir: &Path, count: usize) -> Result<Vec<f64>> {
     let wrong = |message: String| DataError::NotPath { file: dir.display().to_string(), message };
     let bytes = std::fs::read(dir.join(MODEL_FILE))
         .map_err(|e| wrong(format!("it has no {MODEL_FILE} ({e}), so no age was chosen; give one with --age")))?;
-    Ok(serde_json::from_slice::<Age>(&bytes).map_err(|e| wrong(format!("{MODEL_FILE}: {e}")))?.age)
+    let ages = match serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{MODEL_FILE}: {e}")))? {
+        Ages::Many { one_vs_rest } => one_vs_rest.iter().map(|a| a.age).collect(),
+        Ages::One(age) => vec![age.age],
+    };
+    match ages.len() == count {
+        true => Ok(ages),
+        false => Err(wrong(format!("{MODEL_FILE} has {} ages for {count} paths", ages.len())).into()),
+    }
 }
 
 impl Predictions {

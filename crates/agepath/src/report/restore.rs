@@ -1,5 +1,6 @@
 //! A run, read back from its directory: the same path and, to the last bit, the same problem.
 
+use super::classes::ClassesFile;
 use super::{PATH_FILE, PathFile, TRAIN_FILE};
 use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, ReadOptions, Scaling, Table, read};
 use crate::error::Result;
@@ -53,14 +54,36 @@ impl Restored {
     }
 }
 
-/// Reads a run from its directory.
-pub fn restore(dir: &Path) -> Result<Restored> {
+/// Every path of a run with the name of its class; a run without several classes has one path and no name.
+pub fn restore_all(dir: &Path) -> Result<Vec<(Option<String>, Restored)>> {
+    let (bytes, _) = read_path_file(dir)?;
+    match ClassesFile::parse(&bytes) {
+        Some(file) => {
+            let each = file.classes.into_iter();
+            each.map(|class| Ok((Some(class.name), restore(&dir.join(class.directory))?))).collect()
+        }
+        None => Ok(vec![(None, restore(dir)?)]),
+    }
+}
+
+/// `path.json` of a directory, and what messages call it.
+fn read_path_file(dir: &Path) -> Result<(Vec<u8>, String)> {
     let file = dir.join(PATH_FILE);
-    let name = file.display().to_string();
     let bytes = std::fs::read(&file).map_err(|e| DataError::NotPath {
         file: dir.display().to_string(),
         message: format!("cannot read {PATH_FILE} in it: {e}"),
     })?;
+    Ok((bytes, file.display().to_string()))
+}
+
+/// Reads a path from its directory.
+pub fn restore(dir: &Path) -> Result<Restored> {
+    let (bytes, name) = read_path_file(dir)?;
+    if let Some(file) = ClassesFile::parse(&bytes) {
+        let directories: Vec<String> = file.classes.into_iter().map(|class| class.directory).collect();
+        let message = format!("it holds one path per class, in its directories {}", directories.join(", "));
+        return Err(DataError::NotPath { file: dir.display().to_string(), message }.into());
+    }
     let record = PathFile::parse(&bytes, &name)?;
     let problem = &record.problem;
     let options = ReadOptions {

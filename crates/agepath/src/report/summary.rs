@@ -1,18 +1,18 @@
 //! The figures printed at the end, for people and as `summary.json`.
 
 use super::Choice;
-use crate::dataset::NoiseKind;
+use crate::dataset::{Injected, NoiseKind};
 use crate::pacing::PacingSpec;
 use crate::path::{Direction, Path};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::select::Rule;
-use crate::suspects::NoiseFraction;
+use crate::suspects::{NoiseFraction, Suspect};
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
 /// How many suspects are named.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// The figures of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -131,13 +131,21 @@ impl Summary {
             end: path.end.to_string(),
             seconds: path.work.seconds,
             chosen: choice.map(|c| Chosen::new(c, prepared.problem.pacing().zones().len() - 1)),
-            noise: found(prepared, choice),
+            noise: found(prepared.noise.as_ref(), choice.map(|c| &c.suspects[..])),
             notices: prepared.notices.iter().map(ToString::to_string).collect(),
         }
     }
 }
 
 impl Chosen {
+    /// Who chose the age, in a word.
+    pub(super) fn judge(&self) -> String {
+        match self.folds {
+            Some(count) => format!("{count}-fold"),
+            None => "validation".into(),
+        }
+    }
+
     fn new(choice: &Choice, last: usize) -> Chosen {
         let Choice { selection, point, suspects, .. } = choice;
         Chosen {
@@ -162,13 +170,14 @@ impl Chosen {
     }
 }
 
-fn found(prepared: &Prepared, choice: Option<&Choice>) -> Option<NoiseFound> {
-    let noise = prepared.noise.as_ref()?;
-    let among = |c: &Choice| {
-        let worst = c.suspects.iter().take(noise.rows.len());
+/// How much of the noise is among the first suspects.
+pub(super) fn found(noise: Option<&Injected>, suspects: Option<&[Suspect]>) -> Option<NoiseFound> {
+    let noise = noise?;
+    let among = |list: &[Suspect]| {
+        let worst = list.iter().take(noise.rows.len());
         worst.filter(|s| noise.rows.binary_search(&s.row).is_ok()).count()
     };
-    Some(NoiseFound { kind: noise.kind, rows: noise.rows.len(), found: choice.map(among) })
+    Some(NoiseFound { kind: noise.kind, rows: noise.rows.len(), found: suspects.map(among) })
 }
 
 impl Display for Summary {
@@ -178,9 +187,7 @@ impl Display for Summary {
             "data      {}: {} training rows, {} validation rows, {} features, target \"{}\"",
             self.data, self.rows, self.validation_rows, self.features, self.target
         )?;
-        if let Some(noise) = &self.noise {
-            writeln!(f, "noise     {} training rows corrupted ({})", noise.rows, noise.kind.name())?;
-        }
+        write_noise(self.noise.as_ref(), f)?;
         let (low, high) = self.ages;
         writeln!(f, "path      {} over ages {} to {}: {}", self.model, short(low), short(high), self.end)?;
         writeln!(f, "          {} critical points, {} of them jumps; {:.2} s", self.events, self.jumps, self.seconds)?;
@@ -194,12 +201,8 @@ impl Display for Summary {
 
 impl Summary {
     fn write_chosen(&self, chosen: &Chosen, f: &mut Formatter<'_>) -> fmt::Result {
-        let by = match chosen.folds {
-            Some(count) => format!("{count}-fold"),
-            None => "validation".into(),
-        };
         let (score, error) = (short(chosen.score), short(chosen.standard_error));
-        write!(f, "age       {}: {by} {} {score} ± {error}", short(chosen.age), chosen.metric)?;
+        write!(f, "age       {}: {} {} {score} ± {error}", short(chosen.age), chosen.judge(), chosen.metric)?;
         match chosen.ordinary_score {
             Some(score) => writeln!(f, ", against {} for the ordinary fit", short(score))?,
             None => writeln!(f)?,
@@ -220,10 +223,25 @@ impl Summary {
             let (share, error) = (percent(fraction.estimate), percent(fraction.standard_error));
             writeln!(f, "          about {share} ± {error} % of the training rows look wrong")?;
         }
-        if let Some(NoiseFound { rows, found: Some(found), .. }) = self.noise {
-            writeln!(f, "          {found} of the {rows} corrupted rows are among the {rows} most suspicious")?;
+        write_found(self.noise.as_ref(), f)
+    }
+}
+
+/// The line about injected noise.
+pub(super) fn write_noise(noise: Option<&NoiseFound>, f: &mut Formatter<'_>) -> fmt::Result {
+    match noise {
+        Some(noise) => writeln!(f, "noise     {} training rows corrupted ({})", noise.rows, noise.kind.name()),
+        None => Ok(()),
+    }
+}
+
+/// The line about what was found of it.
+pub(super) fn write_found(noise: Option<&NoiseFound>, f: &mut Formatter<'_>) -> fmt::Result {
+    match noise {
+        Some(NoiseFound { rows, found: Some(found), .. }) => {
+            writeln!(f, "          {found} of the {rows} corrupted rows are among the {rows} most suspicious")
         }
-        Ok(())
+        _ => Ok(()),
     }
 }
 

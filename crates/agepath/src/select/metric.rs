@@ -135,7 +135,7 @@ impl Metric {
     }
 
     /// Refuses held-out targets for which the metric is undefined.
-    pub(super) fn check(&self, y: &[f64], w: Option<&[f64]>) -> Result<()> {
+    pub(crate) fn check(&self, y: &[f64], w: Option<&[f64]>) -> Result<()> {
         if self.score(y, y, w, 1.0).is_finite() {
             return Ok(());
         }

@@ -35,7 +35,7 @@ pub struct Suspect {
     pub held_out_prediction: Option<String>,
 }
 
-/// All training rows, most suspicious first: by score, ties by entry age. `held_out` are the predictors
+/// All training rows, most suspicious first. `held_out` are the predictors
 /// of paths that did not see the row, one per training row.
 pub fn rank(
     problem: &Problem,
@@ -64,7 +64,11 @@ pub fn rank(
             held_out_prediction: held_out.map(|z| train.label(scaling.predict(z[i]))),
         }
     });
-    let mut list: Vec<Suspect> = each.collect();
+    sorted(each.collect())
+}
+
+/// Most suspicious first: by score, ties by entry age.
+pub(crate) fn sorted(mut list: Vec<Suspect>) -> Vec<Suspect> {
     list.sort_by(|a, b| {
         let by_score = b.score.total_cmp(&a.score);
         by_score.then(b.entry_age.total_cmp(&a.entry_age))

@@ -14,7 +14,7 @@ pub(super) struct Card {
     detail: String,
 }
 
-fn card(title: &'static str, value: impl Into<String>, detail: impl Into<String>) -> Card {
+pub(super) fn card(title: &'static str, value: impl Into<String>, detail: impl Into<String>) -> Card {
     Card { title, value: value.into(), detail: detail.into() }
 }
 

@@ -3,6 +3,7 @@
 //! The page's own source is in `web/` of this crate; here the data it shows is put together. Every number the page shows
 //! at the slider's age is stored exactly (see [`frames`]); the page itself computes nothing but pixels.
 
+mod classes;
 mod critical;
 mod encode;
 pub(in crate::report) mod frames;

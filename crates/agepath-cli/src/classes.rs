@@ -1,0 +1,47 @@
+//! `agepath path` with more than two classes: one path per class, and what they say together.
+
+use crate::path::{Job, Place, say_notices, say_summary};
+use crate::progress::Watcher;
+use agepath::dataset::Table;
+use agepath::decide::{DecideOptions, Kept};
+use agepath::one_vs_rest::OneVsRest;
+use agepath::path::End;
+use agepath::report::{self, ClassRun, ClassesReport, class_dir};
+use anyhow::Result;
+
+/// Runs the command.
+pub fn run(job: Job, table: &Table, classes: &OneVsRest) -> Result<()> {
+    let args = job.args;
+    let test = args.test_table(table)?.map(|rows| rows.many_classes_like(&classes.train)).transpose()?;
+    let folds =
+        job.decide_options.folds.as_ref().map(|folds| classes.folds(folds, job.path_options.seed)).transpose()?;
+    let job = Job { decide_options: DecideOptions { folds, ..job.decide_options }, ..job };
+    classes.validate(&job.decide_options)?;
+    say_notices(&classes.notices, args.talk);
+
+    let watcher = Watcher::new(args.talk.quiet)?;
+    let mut runs = Vec::new();
+    for (k, name) in classes.names().iter().enumerate() {
+        let prepared = classes.prepare(k)?;
+        if k == 0 {
+            say_notices(&prepared.notices, args.talk);
+        }
+        let place = Place {
+            dir: &args.output.join(class_dir(k)),
+            plot: args.plot.as_ref().map(|file| report::class_file(file, k)),
+            test: test.as_ref().map(|rows| rows.against_rest(k)),
+            title: &format!("class {name}: "),
+        };
+        let done = job.compute(&prepared, place, &watcher)?;
+        let judged = prepared.validation.is_some() || job.decide_options.folds.is_some();
+        let kept = judged.then(|| Kept::or_largest(done.choice, &prepared, &done.path)).transpose()?;
+        runs.push(ClassRun::new(&prepared, kept.as_ref(), done.summary)?);
+        if done.path.end == End::Interrupted {
+            break;
+        }
+    }
+    watcher.finish();
+    let report = ClassesReport::new(classes, runs, Some(&job.command));
+    let files = report::write_classes(&args.output, &report)?;
+    say_summary(&report.summary, report.suspects.as_deref(), args, &files)
+}
