@@ -196,9 +196,10 @@ pub fn inspect(prepared: &Prepared, path: &Path, age: f64, held_out: Option<&[f6
     let point = path.at(problem, age)?;
     let suspects = suspects::rank(problem, path, &point, (&prepared.train, &prepared.scaling), held_out);
     let kind = prepared.train.kind();
+    let rows = (problem.target(), &problem.counts[..]);
     let noise_fraction = match held_out {
-        Some(z) => noise_fraction(z, problem.target(), kind, true),
-        None => noise_fraction(&problem.predict(&point.theta(problem)), problem.target(), kind, false),
+        Some(z) => noise_fraction(z, rows, kind, true),
+        None => noise_fraction(&problem.predict(&point.theta(problem)), rows, kind, false),
     };
     Ok(Inspection { point, suspects, noise_fraction })
 }

@@ -55,6 +55,8 @@ pub struct Problem {
     pub(crate) target: Vec<f64>,
     /// s_i
     pub(crate) scale: Vec<f64>,
+    /// How many rows each row stands for: see [`row_counts`].
+    pub(crate) counts: Vec<f64>,
     pub(crate) loss: Box<dyn Loss>,
     pub(crate) pacing: Box<dyn Pacing>,
     /// Per column; 0 for the intercept.
@@ -124,6 +126,7 @@ impl Problem {
             design,
             target,
             scale,
+            counts: row_counts(n, weights),
             loss,
             pacing,
             l1,
@@ -318,6 +321,18 @@ pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<()> {
         return Err(wrong("all zero".into(), "at least one weight above zero"));
     }
     Ok(())
+}
+
+/// Sample weights as numbers of rows: an integer weight counts like as many rows. Weights below 1 cannot be meant so; with one
+/// among them, all are taken relative to their mean over the rows that count.
+fn row_counts(n: usize, weights: Option<&[f64]>) -> Vec<f64> {
+    let Some(weights) = weights else { return vec![1.0; n] };
+    let counted = weights.iter().filter(|w| **w > 0.0);
+    let unit = match counted.clone().all(|w| *w >= 1.0) {
+        true => 1.0,
+        false => counted.clone().sum::<f64>() / counted.count() as f64,
+    };
+    weights.iter().map(|w| w / unit).collect()
 }
 
 fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Result<Vec<f64>> {

@@ -1,9 +1,11 @@
-//! What must not change the decision: units and origins of X and y, the order of rows, the names of classes.
+//! What must not change the decision: units and origins of X and y, the order of rows, the names of classes, and whether a row
+//! is written twice or has a weight of 2.
 
-use agepath::dataset::{Folds, ReadOptions, Table, builtin};
+use agepath::dataset::{Dataset, Folds, ReadOptions, Table, builtin};
 use agepath::decide::{Choice, DecideOptions, decide};
+use agepath::model::Model;
 use agepath::path::{PathOptions, Progress, age_path};
-use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
+use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare, prepare_rows};
 use std::ops::ControlFlow;
 
 fn go(_: &Progress) -> ControlFlow<()> {
@@ -119,4 +121,74 @@ fn the_names_of_classes_do_not_matter() {
         assert_eq!(named(&x.prediction), y.prediction);
         assert_eq!(named(&x.target), y.target);
     }
+}
+
+/// The whole job on rows with weights, or on the same rows repeated; `from` says which of the given rows each one is.
+fn weighted_decision(rows: Dataset, from: &[usize], model: &str) -> (Prepared, Choice, Vec<f64>) {
+    let model = Model::by_name(model).unwrap();
+    let options = PrepareOptions { validation: Validation::None, ..PrepareOptions::default() };
+    let prepared = prepare_rows(rows, model, &options, Vec::new()).unwrap();
+    let ages = default_ages(&prepared.problem).unwrap();
+    let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+    let path = age_path(&prepared.problem, &options, &mut go).unwrap();
+    // Copies of a row are in one fold: a row must not be judged by a path that has seen its twin.
+    let fold = |k: usize| (0..from.len()).filter(|&i| from[i] % 4 == k).collect();
+    let folds = Folds::Given((0..4).map(fold).collect());
+    let by = DecideOptions { folds: Some(folds), ..DecideOptions::default() };
+    let choice = decide(&prepared, &path, &options, &by, &go).unwrap().unwrap();
+    let theta = choice.point.theta(&prepared.problem);
+    let z = prepared.problem.predict(&theta);
+    (prepared, choice, z)
+}
+
+#[test]
+fn a_row_that_is_repeated_is_a_row_with_a_weight() {
+    for (name, model) in [("diabetes", "lasso"), ("breast_cancer", "logistic")] {
+        let table = if name == "diabetes" { spoiled() } else { builtin(name, &ReadOptions::default()).unwrap() };
+        let all = table.dataset(table.guess()).unwrap();
+        let data = all.subset(&(0..150).collect::<Vec<_>>());
+        let weights: Vec<f64> = (0..data.len()).map(|i| [1.0, 3.0, 0.0, 2.0, 1.0][i * i % 5]).collect();
+        let copies = (0..data.len()).flat_map(|i| vec![i; weights[i] as usize]).collect::<Vec<_>>();
+        let repeated = data.subset(&copies);
+        let weighted = data.clone().with_weights(Some(weights.clone())).unwrap();
+        let each: Vec<usize> = (0..data.len()).collect();
+        let (a, b) = (weighted_decision(weighted, &each, model), weighted_decision(repeated, &copies, model));
+        let ages = |p: &Prepared| default_ages(&p.problem).unwrap();
+        assert_eq!(ages(&a.0), ages(&b.0), "{name}");
+        assert!(close(a.1.selection.age, b.1.selection.age), "{name}: {} {}", a.1.selection.age, b.1.selection.age);
+        assert!(close(a.1.selection.score, b.1.selection.score), "{name}");
+        assert!(close(a.1.selection.standard_error, b.1.selection.standard_error), "{name}");
+        for (x, y) in a.1.point.coef.iter().zip(&b.1.point.coef) {
+            assert!(close(*x, *y), "{name}: {x} {y}");
+        }
+        let [x, y] = [&a.1, &b.1].map(|c| c.noise_fraction.unwrap());
+        assert!((x.estimate - y.estimate).abs() < 1e-5, "{name}: {x:?} {y:?}");
+        assert!((x.standard_error - y.standard_error).abs() < 1e-5, "{name}: {x:?} {y:?}");
+        // Predictions and suspicion of every copy are those of the row.
+        for (k, &i) in copies.iter().enumerate() {
+            assert!(close(a.2[i], b.2[k]), "{name}, row {i}: {} {}", a.2[i], b.2[k]);
+        }
+        let of = |choice: &Choice| choice.suspects.iter().map(|s| (s.row, s.score)).collect::<Vec<_>>();
+        let mut once: Vec<(usize, f64)> = of(&b.1);
+        once.sort_by_key(|s| s.0);
+        once.dedup_by_key(|s| s.0);
+        let mut counted: Vec<(usize, f64)> = of(&a.1).into_iter().filter(|s| weights[s.0] > 0.0).collect();
+        counted.sort_by_key(|s| s.0);
+        assert_eq!(once.len(), counted.len());
+        for (x, y) in counted.iter().zip(&once) {
+            assert!(x.0 == y.0 && close(x.1, y.1), "{name}: {x:?} {y:?}");
+        }
+    }
+}
+
+#[test]
+fn weights_below_one_are_relative() {
+    let table = spoiled();
+    let data = table.dataset(table.guess()).unwrap().subset(&(0..150).collect::<Vec<_>>());
+    let each: Vec<usize> = (0..data.len()).collect();
+    let tiny = data.clone().with_weights(Some(vec![1e-4; data.len()])).unwrap();
+    let (a, b) = (weighted_decision(data, &each, "lasso"), weighted_decision(tiny, &each, "lasso"));
+    assert_same(&a.1, &b.1);
+    let [x, y] = [&a.1, &b.1].map(|c| c.noise_fraction.unwrap().standard_error);
+    assert!((x - y).abs() < 1e-6, "{x} {y}");
 }

@@ -240,17 +240,18 @@ pub(crate) fn is_degenerate(problem: &Problem, point: &Point) -> bool {
     // In kernel space every row has a coefficient, and the penalty is what bounds them.
     let free = if problem.kernel().is_some() { &[] } else { &point.coef[..] };
     let parameters = free.iter().filter(|&&w| w != 0.0).count() + usize::from(problem.has_intercept());
-    let weight: f64 = point.weights.iter().sum();
+    let carried = |i: usize| problem.counts[i] * point.weights[i];
+    let weight: f64 = (0..problem.rows()).map(carried).sum();
     // As many rows as parameters are met exactly, whatever they say.
-    if weight < (parameters + 1) as f64 || weight < MIN_SHARE * problem.rows() as f64 {
+    if weight < (parameters + 1) as f64 || weight < MIN_SHARE * problem.counts.iter().sum::<f64>() {
         return true;
     }
     if problem.loss().target() == TargetKind::Real {
         return false;
     }
-    let of_class = |sign: f64| {
-        let rows = problem.target().iter().zip(&point.weights).filter(|(y, _)| **y == sign);
-        rows.map(|(_, v)| v).sum::<f64>()
+    let of_class = |sign: f64| -> f64 {
+        let rows = (0..problem.rows()).filter(|&i| problem.target()[i] == sign);
+        rows.map(carried).sum()
     };
     of_class(1.0) < 1.0 || of_class(-1.0) < 1.0
 }

@@ -6,6 +6,7 @@
 //! of π comes from the summed outer products of the scores. It says what chance does, not what a wrong model of the noise
 //! does: heavy tails of honest rows count as wrong rows, and flips that gather at the boundary are not seen as flips.
 
+use crate::dataset::weighted_median;
 use crate::linalg::Cholesky;
 use crate::loss::TargetKind;
 use serde::{Deserialize, Serialize};
@@ -34,17 +35,24 @@ pub struct NoiseFraction {
     pub held_out: bool,
 }
 
-/// Estimates the share of wrong rows from predictors z and targets y; none for fewer rows than the estimate has parameters.
-pub fn noise_fraction(z: &[f64], y: &[f64], kind: TargetKind, held_out: bool) -> Option<NoiseFraction> {
-    if z.len() <= 5 {
+/// Rows that the estimate needs at least: it has as many parameters.
+const FEWEST: f64 = 5.0;
+
+/// Estimates the share of wrong rows from predictors z and targets y, row i standing for `counts[i]` rows; none for no more
+/// rows than the estimate has parameters.
+pub fn noise_fraction(
+    z: &[f64],
+    (y, counts): (&[f64], &[f64]),
+    kind: TargetKind,
+    held_out: bool,
+) -> Option<NoiseFraction> {
+    if counts.iter().sum::<f64>() <= FEWEST {
         return None;
     }
+    let counted = z.iter().zip(y).zip(counts).filter(|(_, count)| **count > 0.0).map(|((z, y), n)| (*z, *y, *n));
     let (estimate, standard_error) = match kind {
-        TargetKind::Real => {
-            let errors: Vec<f64> = z.iter().zip(y).map(|(z, y)| z - y).collect();
-            Mixture::fit(&errors)
-        }
-        TargetKind::Sign => Flips::fit(z, y),
+        TargetKind::Real => Mixture::fit(&counted.map(|(z, y, n)| (z - y, n)).collect::<Vec<_>>()),
+        TargetKind::Sign => Flips::fit(&counted.collect::<Vec<_>>()),
     };
     Some(NoiseFraction { estimate, standard_error, held_out })
 }
@@ -58,10 +66,12 @@ struct Mixture {
 }
 
 impl Mixture {
-    fn fit(errors: &[f64]) -> (f64, f64) {
-        let middle = crate::dataset::median(errors.to_vec());
-        let mad = crate::dataset::median(errors.iter().map(|r| (r - middle).abs()).collect());
-        let square = errors.iter().map(|r| (r - middle) * (r - middle)).sum::<f64>() / errors.len() as f64;
+    /// Of errors, each with the number of rows that have it.
+    fn fit(errors: &[(f64, f64)]) -> (f64, f64) {
+        let middle = weighted_median(errors.to_vec());
+        let mad = weighted_median(errors.iter().map(|(r, n)| ((r - middle).abs(), *n)).collect());
+        let total: f64 = errors.iter().map(|e| e.1).sum();
+        let square = errors.iter().map(|(r, n)| n * (r - middle) * (r - middle)).sum::<f64>() / total;
         if square == 0.0 {
             return (0.0, 0.0);
         }
@@ -78,7 +88,7 @@ impl Mixture {
                 break;
             }
         }
-        (at.share, standard_error(errors.iter().map(|&r| at.score(r))))
+        (at.share, standard_error(errors.iter().map(|&(r, n)| (at.score(r), n))))
     }
 
     /// The two densities, weighted.
@@ -91,12 +101,12 @@ impl Mixture {
     }
 
     /// One step of EM. A row so far out that both densities vanish belongs to the wide part.
-    fn improve(&self, errors: &[f64], floor: f64) -> Mixture {
+    fn improve(&self, errors: &[(f64, f64)], floor: f64) -> Mixture {
         let (mut n, mut sum, mut square) = ([1e-12; 2], [0.0; 2], [0.0; 2]);
-        for &r in errors {
+        for &(r, count) in errors {
             let [a, b] = self.parts(r);
             let wide = if a + b > 0.0 { b / (a + b) } else { 1.0 };
-            for (k, w) in [1.0 - wide, wide].into_iter().enumerate() {
+            for (k, w) in [count * (1.0 - wide), count * wide].into_iter().enumerate() {
                 n[k] += w;
                 sum[k] += w * r;
                 square[k] += w * r * r;
@@ -105,7 +115,7 @@ impl Mixture {
         let mean = [sum[0] / n[0], sum[1] / n[1]];
         let spread = |k: usize| f64::max(square[k] / n[k] - mean[k] * mean[k], 0.0).sqrt();
         let core = f64::max(spread(0), floor);
-        Mixture { share: n[1] / errors.len() as f64, mean, sigma: [core, f64::max(spread(1), WIDER * core)] }
+        Mixture { share: n[1] / (n[0] + n[1]), mean, sigma: [core, f64::max(spread(1), WIDER * core)] }
     }
 
     /// The derivatives of ln density by share, means and ln σ.
@@ -131,22 +141,24 @@ struct Flips {
 }
 
 impl Flips {
-    fn fit(z: &[f64], y: &[f64]) -> (f64, f64) {
-        let size = z.iter().map(|z| z.abs()).sum::<f64>() / z.len() as f64;
+    /// Of predictors and labels, each with the number of rows that have them.
+    fn fit(rows: &[(f64, f64, f64)]) -> (f64, f64) {
+        let total: f64 = rows.iter().map(|(.., n)| n).sum();
+        let size = rows.iter().map(|(z, _, n)| n * z.abs()).sum::<f64>() / total;
         if size == 0.0 {
             return (0.0, 0.0);
         }
-        let z: Vec<f64> = z.iter().map(|z| z / size).collect();
+        let rows: Vec<(f64, f64, f64)> = rows.iter().map(|&(z, y, n)| (z / size, y, n)).collect();
         let mut at = Flips { share: FIRST_GUESS, slope: 1.0, offset: 0.0 };
         for _ in 0..MAX_ITERATIONS {
-            let next = at.improve(&z, y);
+            let next = at.improve(&rows, total);
             let moved = (next.share - at.share).abs() + (next.slope - at.slope).abs();
             at = next;
             if moved < SETTLED {
                 break;
             }
         }
-        (at.share, standard_error(z.iter().zip(y).map(|(&z, &y)| at.score(z, y))))
+        (at.share, standard_error(rows.iter().map(|&(z, y, n)| (at.score(z, y), n))))
     }
 
     /// Probability that the true class is the one observed.
@@ -155,16 +167,16 @@ impl Flips {
     }
 
     /// One step of EM: the share exactly, the curve by one step of Newton's method.
-    fn improve(&self, z: &[f64], y: &[f64]) -> Flips {
+    fn improve(&self, rows: &[(f64, f64, f64)], total: f64) -> Flips {
         let (mut flipped, mut g, mut h) = (0.0, [0.0; 2], [1e-9, 0.0, 1e-9]);
-        for (&z, &y) in z.iter().zip(y) {
+        for &(z, y, count) in rows {
             let q = self.honest(z, y);
             let wrong = self.share * (1.0 - q);
             let wrong = wrong / f64::max(wrong + (1.0 - self.share) * q, f64::MIN_POSITIVE);
-            flipped += wrong;
+            flipped += count * wrong;
             let plus = if y > 0.0 { 1.0 - wrong } else { wrong };
             let p = self.honest(z, 1.0);
-            let (miss, curvature) = (plus - p, p * (1.0 - p));
+            let (miss, curvature) = (count * (plus - p), count * p * (1.0 - p));
             g = [g[0] + miss * z, g[1] + miss];
             h = [h[0] + curvature * z * z, h[1] + curvature * z, h[2] + curvature];
         }
@@ -172,7 +184,7 @@ impl Flips {
         // Separable rows would let the curve grow ever steeper; a step is at most 1.
         let step = |v: f64| (v / det).clamp(-1.0, 1.0);
         Flips {
-            share: (flipped / z.len() as f64).min(MAX_FLIPS),
+            share: (flipped / total).min(MAX_FLIPS),
             slope: (self.slope + step(h[2] * g[0] - h[1] * g[1])).clamp(0.0, 1e3),
             offset: self.offset + step(h[0] * g[1] - h[1] * g[0]),
         }
@@ -187,13 +199,13 @@ impl Flips {
     }
 }
 
-/// The standard error of the first parameter from the rows' scores.
-fn standard_error<const P: usize>(scores: impl Iterator<Item = [f64; P]>) -> f64 {
+/// The standard error of the first parameter from scores and the number of rows that have them.
+fn standard_error<const P: usize>(scores: impl Iterator<Item = ([f64; P], f64)>) -> f64 {
     let mut information = vec![0.0; P * P];
-    for s in scores {
+    for (s, count) in scores {
         for a in 0..P {
             for b in 0..P {
-                information[a * P + b] += s[a] * s[b];
+                information[a * P + b] += count * s[a] * s[b];
             }
         }
     }
@@ -242,7 +254,7 @@ mod tests {
                             }
                         });
                     }
-                    let found = noise_fraction(&z, &y, kind, true).unwrap();
+                    let found = noise_fraction(&z, (&y, &vec![1.0; n]), kind, true).unwrap();
                     off.push(found.estimate - share);
                     errors.push(found.standard_error);
                 }
@@ -257,14 +269,16 @@ mod tests {
         }
     }
 
+    const ONES: [f64; 6] = [1.0; 6];
+
     #[test]
     fn perfect_fits_and_few_rows_give_no_trouble() {
         let y = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        assert_eq!(noise_fraction(&y, &y, TargetKind::Real, false).unwrap().estimate, 0.0);
-        assert!(noise_fraction(&y[..3], &y[..3], TargetKind::Real, false).is_none());
+        assert_eq!(noise_fraction(&y, (&y, &ONES), TargetKind::Real, false).unwrap().estimate, 0.0);
+        assert!(noise_fraction(&y[..3], (&y[..3], &ONES[..3]), TargetKind::Real, false).is_none());
         let signs = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
-        let found = noise_fraction(&signs, &signs, TargetKind::Sign, false).unwrap();
+        let found = noise_fraction(&signs, (&signs, &ONES), TargetKind::Sign, false).unwrap();
         assert!(found.estimate < 0.05 && found.standard_error.is_finite(), "{found:?}");
-        assert_eq!(noise_fraction(&[0.0; 6], &signs, TargetKind::Sign, false).unwrap().estimate, 0.0);
+        assert_eq!(noise_fraction(&[0.0; 6], (&signs, &ONES), TargetKind::Sign, false).unwrap().estimate, 0.0);
     }
 }
