@@ -57,14 +57,14 @@ pub fn follow(
     }
     let ages = default_ages(problem)?;
     announce(ages);
-    match attempt(ages) {
-        Err(Error::NoSolution { age, .. }) if age.is_finite() => {
-            let ages = ages_above(age);
-            announce(ages);
-            attempt(ages)
-        }
-        other => other,
-    }
+    let broken_off = match attempt(ages) {
+        Err(Error::NoSolution { age, .. }) if age.is_finite() => age,
+        Ok((path, _)) if path.ages.0 >= path.ages.1 => path.ages.1,
+        other => return other,
+    };
+    let ages = ages_above(broken_off);
+    announce(ages);
+    attempt(ages)
 }
 
 /// A chosen age and what follows from it.
@@ -98,6 +98,8 @@ pub fn decide(
     let holdout = |rows| Holdout::new(problem, rows, &prepared.scaling, metric);
     let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
     let (selection, held_out) = match (&options.folds, &holdout) {
+        // A path that ends where it begins has no other age to choose.
+        (Some(_), _) if path.ages.0 >= path.ages.1 => (None, None),
         (Some(folds), _) => {
             let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
             match cross_validate(prepared, metric, &path_options, folds, callback) {

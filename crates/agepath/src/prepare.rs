@@ -11,7 +11,7 @@ use crate::loss;
 use crate::model::{Model, Strength};
 use crate::pacing::{PacingParameters, PacingSpec};
 use crate::problem::{Problem, Spec};
-use crate::solver;
+use crate::solver::{self, AcsOptions};
 use crate::space::Kernel;
 
 /// Share of the rows that validate unless told otherwise.
@@ -20,16 +20,20 @@ pub const VALIDATION_FRACTION: f64 = 0.25;
 /// The pacing unless told otherwise.
 pub const DEFAULT_PACING: &str = "linear";
 
-/// The default interval of ages starts where this share of the rows of the ordinary fit lies below the last threshold:
-/// much lower, and too few rows are left to hold the fit.
-const LOW_QUANTILE: f64 = 0.25;
+/// The default interval of ages starts where this share of the rows of the ordinary fit lies below the last threshold, so
+/// that almost everything is excluded there; where that leaves too few rows to hold the fit, the path ends before and says so.
+const LOW_QUANTILE: f64 = 0.1;
 
 /// A loss below this share of the worst is none: the accuracy of the fit.
 const NO_LOSS: f64 = 1e-6;
 
-/// The default interval ends this factor above the age where the worst row of the ordinary fit leaves the last zone, so
-/// that the path shows the ordinary fit (or what comes close to it) at its upper end.
+/// The default interval ends this factor above the age where the worst row leaves the last zone, so that every row is in at
+/// its upper end.
 const HEADROOM: f64 = 1.25;
+
+/// Fits of ACS that tell whether the worst row is still in at the upper end, where weights differ from 1; the path itself
+/// will tell exactly.
+const LOOKS: usize = 5;
 
 /// Rows that validate.
 #[derive(Debug, Clone, PartialEq)]
@@ -241,20 +245,40 @@ pub fn build(train: &Dataset, scaling: &Scaling, intercept: bool, spec: &Spec) -
     Problem::new(scaling.design(train.matrix(), intercept)?, scaling.y(train), train.weights(), intercept, spec)
 }
 
-/// Ages worth following, from the losses of the ordinary fit: from where a quarter of the rows lies below the last
-/// threshold to a bit above the age where all of them do.
+/// Ages worth following, from the losses of the ordinary fit: from where a tenth of the rows lies below the last threshold to
+/// where all of them do, and still do with the weights they have there.
 pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
-    let losses = problem.losses(&solver::fit(problem, None)?.theta);
-    let losses: Vec<(f64, f64)> = losses.into_iter().zip(problem.scale.iter().copied()).collect();
-    let worst = losses.iter().filter(|l| l.1 > 0.0).fold(0.0f64, |a, l| a.max(l.0));
+    let ordinary = solver::fit(problem, None)?.theta;
+    let losses: Vec<(f64, f64)> = problem.losses(&ordinary).into_iter().zip(problem.scale.iter().copied()).collect();
+    let worst = worst_loss(problem, &ordinary);
     // A perfect fit has no losses to speak of; any positive interval shows its path.
     let floor = if worst > 0.0 { worst * f64::EPSILON } else { 1.0 };
     // Rows without any loss (beyond the margin, inside the tube) say nothing about ages.
     let some: Vec<(f64, f64)> = losses.iter().copied().filter(|l| l.0 > NO_LOSS * worst).collect();
-    let quarter = weighted_quantile(if some.is_empty() { losses } else { some }, LOW_QUANTILE);
-    let low = age_of_threshold(problem, quarter.max(floor));
-    let high = age_of_threshold(problem, worst.max(floor));
-    Ok((round_down(low), round_up(HEADROOM * high.max(low))))
+    let easy = weighted_quantile(if some.is_empty() { losses } else { some }, LOW_QUANTILE);
+    let low = age_of_threshold(problem, easy.max(floor));
+    let high = age_of_threshold(problem, worst.max(floor)).max(low);
+    Ok((round_down(low), round_up(age_with_all_rows(problem, ordinary, HEADROOM * high))))
+}
+
+/// The loss of the worst row that counts.
+fn worst_loss(problem: &Problem, theta: &[f64]) -> f64 {
+    let counted = problem.losses(theta).into_iter().zip(&problem.scale).filter(|(_, scale)| **scale > 0.0);
+    counted.fold(0.0f64, |worst, (loss, _)| worst.max(loss))
+}
+
+/// From `age` upwards, where ACS from the ordinary fit leaves every row within the last threshold. Rows that count less let
+/// go of the fit, and their losses grow.
+fn age_with_all_rows(problem: &Problem, mut theta: Vec<f64>, mut age: f64) -> f64 {
+    let look = AcsOptions { max_fits: 1, ..AcsOptions::default() };
+    for _ in 0..LOOKS {
+        // An age where there is no fit is shown by the path as well.
+        let Ok(next) = solver::acs(problem, age, &theta, &look) else { break };
+        theta = next.theta;
+        let needed = HEADROOM * age_of_threshold(problem, worst_loss(problem, &theta));
+        age = age.max(needed);
+    }
+    age
 }
 
 /// Ages worth following where the path from above breaks off at `age`, before it has reached [`default_ages`]: the
@@ -306,6 +330,8 @@ fn tidy(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::dataset::{ReadOptions, builtin};
+    use crate::path::{PathOptions, age_path};
+    use std::ops::ControlFlow;
 
     fn diabetes(options: &PrepareOptions) -> Prepared {
         let table = builtin("diabetes", &ReadOptions::default()).unwrap();
@@ -343,11 +369,48 @@ mod tests {
         }
     }
 
+    /// At the lower end almost every row is left out, at the upper end none is.
     #[test]
-    fn default_ages_cover_the_losses() {
-        let prepared = diabetes(&PrepareOptions::default());
-        let (low, high) = default_ages(&prepared.problem).unwrap();
-        assert!(0.0 < low && low < 0.5 && high > 2.0, "{low}:{high}");
+    fn default_ages_go_from_almost_nothing_to_everything() {
+        for (name, noise) in [("diabetes", None), ("diabetes", Some("outliers:0.3")), ("diabetes", Some("target:0.3"))]
+        {
+            for pacing in ["hard", "linear", "mixture"] {
+                let pacing = PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap();
+                let table = builtin(name, &ReadOptions::default()).unwrap();
+                let noise = noise.map(|n| n.parse().unwrap());
+                let options =
+                    PrepareOptions { noise, pacing, validation: Validation::None, ..PrepareOptions::default() };
+                let problem = prepare(&table, &options).unwrap().problem;
+                let ages = default_ages(&problem).unwrap();
+                let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+                let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+                let excluded = |age: f64| {
+                    let weights = path.at(&problem, age).unwrap().weights;
+                    weights.iter().filter(|&&v| v == 0.0).count() as f64 / weights.len() as f64
+                };
+                let (low, high) = path.ages;
+                assert!(excluded(low) > 0.8, "{pacing:?} {noise:?}: {} excluded at {low}", excluded(low));
+                assert_eq!(excluded(high), 0.0, "{pacing:?} {noise:?} at {high}");
+            }
+        }
+    }
+
+    #[test]
+    fn classes_are_all_in_at_the_upper_end() {
+        for model in ["logistic", "svm"] {
+            let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
+            let noise = Some("flip:0.2".parse().unwrap());
+            let options = PrepareOptions { model: Some(model.into()), noise, ..PrepareOptions::default() };
+            let problem = prepare(&table, &options).unwrap().problem;
+            let (_, high) = default_ages(&problem).unwrap();
+            let options = PathOptions { ages: (0.9 * high, high), certify: 0, ..PathOptions::default() };
+            let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert!(path.at(&problem, high).unwrap().weights.iter().all(|&v| v > 0.0), "{model}");
+        }
+    }
+
+    #[test]
+    fn ages_are_rounded_outwards() {
         assert_eq!(round_up(1.21), 1.3);
         assert_eq!(round_down(0.0567), 0.056);
     }
