@@ -10,14 +10,9 @@ little they fit.
 """
 
 from ._agepath import __version__
-from ._estimators import (
-    AgePathClassifier,
-    AgePathRegressor,
-    SelfPacedLasso,
-    SelfPacedLogisticRegression,
-    SelfPacedSVC,
-)
+from ._classifiers import AgePathClassifier, SelfPacedLogisticRegression, SelfPacedSVC
 from ._path import Path, Solution, age_path
+from ._regressors import AgePathRegressor, SelfPacedLasso
 
 __all__ = [
     "AgePathClassifier",

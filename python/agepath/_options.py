@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
@@ -44,7 +45,10 @@ METRICS = {
 
 
 def engine_options(given, X, y, random_state, *, classifier):
-    """The engine's options of some parameters; those that are not given have the library's defaults."""
+    """The engine's options of some parameters; those that are not given have the library's defaults.
+
+    A scorer that the engine does not know is there as ``own_scoring``.
+    """
     known = {*ENGINE, "cv", "scoring", "selection"}
     unknown = sorted(set(given) - known)
     if unknown:
@@ -63,7 +67,7 @@ def engine_options(given, X, y, random_state, *, classifier):
         options["age"] = float(selection)
     elif "cv" in given:
         options["rule"] = selection
-        options["metric"] = metric(given.get("scoring"))
+        options.update(scoring_options(given.get("scoring")))
         options["folds"] = folds(given["cv"], X, y, classifier)
     return options
 
@@ -77,11 +81,20 @@ def interval(ages):
     return low, high
 
 
-def metric(scoring):
-    """The engine's name of a scoring."""
-    if scoring is None or isinstance(scoring, str):
-        return METRICS.get(scoring, scoring)
-    raise ValueError(f"scoring={scoring!r}: expected a name; the engine's metrics are {', '.join(_agepath.choices()['metric'])}")
+def scoring_options(scoring):
+    """The engine's name of a metric, or a scorer of scikit-learn's kind."""
+    name = METRICS.get(scoring, scoring) if isinstance(scoring, str) else scoring
+    if name is None or name in _agepath.choices()["metric"]:
+        return {"metric": name}
+    if callable(scoring):
+        return {"own_scoring": scoring}
+    try:
+        return {"own_scoring": get_scorer(scoring)}
+    except (TypeError, ValueError, KeyError):
+        known = ", ".join(_agepath.choices()["metric"])
+        raise ValueError(
+            f"scoring={scoring!r}: expected a metric ({known}), a name that scikit-learn knows, or a scorer"
+        ) from None
 
 
 def folds(cv, X, y, classifier):

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_X_y
 from . import _agepath, _data, _plot
 from ._options import engine_options, threads_of
 from ._progress import watched
+from ._scoring import own_score
 
 if TYPE_CHECKING:
     import pandas
@@ -318,7 +319,10 @@ class Path:
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Path:
-        """The path that :meth:`save` or ``agepath path`` wrote to a directory."""
+        """The path that :meth:`save` or ``agepath path`` wrote to a directory, with the age that was chosen, if one was.
+
+        How it was chosen is not in the files: :attr:`selection` is None, and :attr:`suspects` are those of the path itself.
+        """
         return cls(_agepath.load(directory))
 
     def __reduce__(self):
@@ -398,7 +402,8 @@ def age_path(
     data = _data.data(X, y, sample_weight, list(names), classes=classes)
     options = engine_options(options, X, y, random_state, classifier=classes is not None)
     threads = threads_of(n_jobs)
-    [run] = watched(verbose, "age-path", progress, lambda tell: _agepath.solve(data, options, threads, tell))
+    with own_score(options, X, y, classes, options.get("loss")):
+        [run] = watched(verbose, "age-path", progress, lambda tell: _agepath.solve(data, options, threads, tell))
     return Path(run, None if classes is None else list(classes))
 
 

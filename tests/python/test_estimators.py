@@ -22,7 +22,9 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -111,6 +113,10 @@ def test_the_estimator_is_the_command_with_folds(diabetes, tmp_path):
     model = json.loads((tmp_path / "run/model.json").read_text())
     ours = AgePathRegressor(cv=5, random_state=3).fit(X, y)
     assert ours.age_ == model["age"]
+    loaded = Path.load(tmp_path / "run")
+    assert loaded.age == ours.age_ and loaded.selection is None and len(loaded.suspects["row"]) == len(y)
+    ours.path_.save(tmp_path / "ours")
+    assert Path.load(tmp_path / "ours").age == ours.age_
     assert ours.coef_.tolist() == model["coef"] and ours.intercept_ == model["intercept"]
 
 
@@ -274,7 +280,8 @@ def test_labels_keep_their_names_and_many_classes_have_a_path_each():
     names = np.array(["setosa", "versicolor", "virginica"])
     model = AgePathClassifier(cv=3).fit(X, names[y])
     assert model.classes_.tolist() == names.tolist()
-    assert model.score(X, names[y]) > 0.9
+    ordinary = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())).fit(X, names[y])
+    assert model.score(X, names[y]) > ordinary.score(X, names[y]) - 0.05
     assert model.coef_.shape == (3, 4) and model.age_.shape == (3,) and len(model.path_) == 3
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     binary = AgePathClassifier(cv=3).fit(X[:100], names[y[:100]])
@@ -347,6 +354,99 @@ def test_a_kernel_machine_predicts_as_its_path_and_survives_a_pickle(cancer):
     assert (pickle.loads(pickle.dumps(model)).decision_function(X) == z).all()
     linear = AgePathClassifier("hinge", kernel="linear", selection=5.0, ages=(2, 20)).fit(X, y)
     assert linear.score(X, y) > 0.9
+
+
+def test_a_linear_kernel_has_coefficients(cancer):
+    from sklearn.svm import SVC
+
+    X, y = cancer
+    model = SelfPacedSVC(kernel="linear", selection=1e6, ages=(10, 1e6)).fit(X, y)
+    assert model.coef_.shape == (1, X.shape[1]) and model.intercept_.shape == (1,)
+    np.testing.assert_allclose(X @ model.coef_[0] + model.intercept_[0], model.path_.decision_function(X, 1e6), rtol=1e-7)
+    scale = StandardScaler().fit(X)
+    ordinary = SVC(kernel="linear", tol=1e-8).fit(scale.transform(X), y)
+    np.testing.assert_allclose(model.coef_[0] * scale.scale_, ordinary.coef_[0], atol=1e-4)
+    assert not hasattr(model.set_params(kernel="rbf").fit(X, y), "coef_")
+
+
+def test_a_precomputed_kernel_is_the_kernel(cancer):
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
+    K = rbf_kernel(X, X[:200], gamma=0.05)
+    options = {"selection": 3.0, "ages": (2, 20)}
+    own = AgePathClassifier("hinge", kernel="precomputed", **options).fit(K[:200], y[:200])
+    plain = AgePathClassifier("hinge", kernel="rbf", gamma=0.05, standardize=False, **options).fit(X[:200], y[:200])
+    np.testing.assert_allclose(own.decision_function(K), plain.decision_function(X), rtol=1e-7, atol=1e-8)
+    assert (own.support_ == plain.support_).all() and own.score(K[200:], y[200:]) > 0.8
+    assert (pickle.loads(pickle.dumps(own)).decision_function(K) == own.decision_function(K)).all()
+    with pytest.raises(ValueError, match="precomputed kernel"):
+        AgePathClassifier("hinge", kernel="precomputed", selection=3.0).fit(K[:200, :100], y[:200])
+
+
+def test_quantile_regression_is_that_of_svr(diabetes):
+    from sklearn.svm import SVR
+
+    X, y = diabetes[0][:150], diabetes[1][:150] / 100.0
+    # Half of the absolute error is the loss of the median.
+    options = {"kernel": "rbf", "gamma": 0.5, "standardize": False, "target_scale": "none"}
+    path = age_path(10 * X, y, loss="quantile", penalty="l2", quantile=0.5, C=4.0, ages=(10, 1e6), **options)
+    ordinary = SVR(C=2.0, epsilon=0.0, gamma=0.5, tol=1e-10).fit(10 * X, y)
+    np.testing.assert_allclose(path.predict(10 * X, 1e6), ordinary.predict(10 * X), atol=1e-4)
+    for quantile in (0.2, 0.8):
+        model = AgePathRegressor("quantile", "l2", quantile=quantile, selection=1e6, ages=(10, 1e6)).fit(X, y)
+        assert abs((y <= model.predict(X)).mean() - quantile) < 0.1
+
+
+def test_huber_regression_is_the_mixture_at_a_large_age(diabetes):
+    from scipy.optimize import minimize
+
+    X, y = 10 * diabetes[0][:120, :4], diabetes[1][:120] / 80.0
+    y = np.where(np.arange(len(y)) % 10 == 0, y + 6.0, y)
+    alpha, gamma = 0.02, 0.4
+    options = {"penalty": "l2", "alpha": alpha, "standardize": False, "target_scale": "none"}
+    model = AgePathRegressor(pacing="mixture", pacing_gamma=gamma, selection=1e6, ages=(1, 1e6), **options).fit(X, y)
+
+    def huber(theta):
+        r = np.abs(X @ theta[:-1] + theta[-1] - y)
+        loss = np.where(r <= gamma, r**2, 2 * gamma * r - gamma**2)
+        return loss.mean() / 2 + alpha / 2 * theta[:-1] @ theta[:-1]
+
+    theirs = minimize(huber, np.zeros(5), method="BFGS", options={"gtol": 1e-10})
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theirs.x, atol=1e-4)
+
+
+def test_scorers_choose_the_age_as_well_as_names(diabetes, cancer):
+    from sklearn.metrics import f1_score, make_scorer, median_absolute_error
+
+    X, y, _ = corrupted(*diabetes)
+    named = AgePathRegressor(cv=4, scoring="median-ae").fit(X, y).path_.selection
+    own = AgePathRegressor(cv=4, scoring=make_scorer(median_absolute_error, greater_is_better=False)).fit(X, y)
+    selection = own.path_.selection
+    assert selection["metric"] == "own" and selection["gap"] is None and selection["folds"] == 4
+    scores = {c["age"]: c["score"] for c in named["curve"]}
+    both = [c for c in selection["curve"] if c["age"] in scores]
+    assert len(both) > 40
+    for c in both:
+        assert abs(c["score"] + scores[c["age"]]) < 1e-9
+    assert -selection["score"] < 1.02 * named["score"]
+    assert AgePathRegressor(cv=3, scoring="neg_mean_squared_error").fit(X, y).path_.selection["score"] < 0
+    assert AgePathRegressor(cv=3, scoring=lambda model, X, y: -np.abs(model.predict(X) - y).max()).fit(X, y).age_ > 0
+    X, y = cancer
+    labels = np.array(["healthy", "ill"])[y]
+    for scoring in (make_scorer(f1_score, pos_label="ill"), "roc_auc", "neg_brier_score", "average_precision"):
+        model = AgePathClassifier(cv=3, scoring=scoring).fit(X, y if isinstance(scoring, str) else labels)
+        assert model.path_.selection["metric"] == ("auc" if scoring == "roc_auc" else "own")
+    X, y = load_iris(return_X_y=True)
+    assert AgePathClassifier(cv=3, scoring=make_scorer(f1_score)).fit(X, y).score(X, y) > 0.8
+
+    def broken(model, X, y):
+        raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        AgePathRegressor(cv=3, scoring=broken).fit(*diabetes)
+    with pytest.raises(ValueError, match="mae"):
+        AgePathRegressor(scoring="no such thing").fit(*diabetes)
 
 
 def test_splits_of_ones_own_choose_the_same_way(diabetes):

@@ -222,6 +222,7 @@ impl PathArgs {
             metric: self.metric.clone(),
             rule: Rule::by_name(&self.select)?,
             folds: self.cv.map(Folds::Count),
+            scorer: None,
         })
     }
 

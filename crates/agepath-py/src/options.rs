@@ -8,11 +8,13 @@ use agepath::model::{self, Model, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Validation};
-use agepath::select::{METRICS, RULES, Rule};
+use agepath::select::{METRICS, RULES, Rule, Scorer};
 use agepath::space::{KERNELS, Kernel, KernelParameters};
+use numpy::IntoPyArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a run is asked for.
@@ -24,6 +26,8 @@ pub struct Options {
     /// None: from the data.
     pub ages: Option<(f64, f64)>,
     pub keep: Keep,
+    /// A Python function that scores held-out rows.
+    scorer: Option<Arc<Py<PyAny>>>,
 }
 
 /// Which age is kept.
@@ -107,7 +111,17 @@ impl Options {
         let model = model.map_err(exception)?;
         let prepare = PrepareOptions { model: Some(model.name.into()), ..prepare };
         prepare.validate().map_err(exception)?;
-        Ok(Options { model, prepare, path, ages, keep: Keep::new(options)? })
+        let scorer = get::<Py<PyAny>>(options, "scorer")?.map(Arc::new);
+        Ok(Options { model, prepare, path, ages, keep: Keep::new(options)?, scorer })
+    }
+
+    /// The options of one class among several, or of the only path there is: the scorer is told which class is meant.
+    pub fn for_class(&self, class: Option<usize>) -> Options {
+        let mut options = self.clone();
+        if let (Keep::Best(decide), Some(function)) = (&mut options.keep, &self.scorer) {
+            decide.scorer = Some(scorer(function.clone(), class));
+        }
+        options
     }
 }
 
@@ -127,8 +141,19 @@ impl Keep {
             return Ok(Keep::Nothing);
         }
         let rule = get::<String>(options, "rule")?.map(|name| Rule::by_name(&name)).transpose().map_err(exception)?;
-        Ok(Keep::Best(DecideOptions { metric: get(options, "metric")?, rule: rule.unwrap_or_default(), folds }))
+        let (metric, rule) = (get(options, "metric")?, rule.unwrap_or_default());
+        Ok(Keep::Best(DecideOptions { metric, rule, folds, scorer: None }))
     }
+}
+
+/// A Python function of row numbers, predictors and the class; what it raises is its own to keep, and counts as no score.
+fn scorer(function: Arc<Py<PyAny>>, class: Option<usize>) -> Scorer {
+    Scorer(Arc::new(move |rows, z| {
+        Python::attach(|py| {
+            let score = function.call1(py, (rows.to_vec(), z.to_vec().into_pyarray(py), class));
+            score.and_then(|score| score.extract::<Option<f64>>(py)).ok().flatten()
+        })
+    }))
 }
 
 /// Whether a model, or the models of a loss, take classes.

@@ -62,6 +62,13 @@ impl Inner {
         Ok(out)
     }
 
+    /// With a linear kernel, the coefficients of the features that dual coefficients stand for, and the intercept, in the
+    /// user's units.
+    fn linear_units(&self, point: &Point) -> Option<(Vec<f64>, f64)> {
+        let coef = self.prepared.problem.linear_coefficients(&point.coef)?;
+        Some(self.prepared.scaling.undo(&coef, point.intercept))
+    }
+
     /// Coefficients and intercept in the user's units.
     fn user_units(&self, coef: &[f64], intercept: f64) -> (Vec<f64>, f64) {
         let scaling = &self.prepared.scaling;
@@ -102,8 +109,9 @@ pub fn solve(
     let set = data.set.clone();
     let runs = watch::run(py, threads, progress, move |watch| match set {
         Labelled::One(set) => {
+            let begun = Instant::now();
             let prepared = prepare_rows(set, options.model, &options.prepare, Vec::new())?;
-            Ok(vec![follow(prepared, options, &|progress| watch.see(progress))?])
+            Ok(vec![follow(begun, prepared, options.for_class(None), &|progress| watch.see(progress))?])
         }
         Labelled::Many(set) => follow_classes(set, options, watch),
     })?;
@@ -124,13 +132,12 @@ fn follow_classes(set: ManyClasses, mut options: Options, watch: &Watch) -> agep
     let class = |k: usize| {
         let share =
             |progress: &Progress| watch.see(&Progress { done: (k as f64 + progress.done) / count as f64, ..*progress });
-        follow(classes.prepare(k)?, options.clone(), &share)
+        follow(Instant::now(), classes.prepare(k)?, options.for_class(Some(k)), &share)
     };
     (0..count).map(class).collect()
 }
 
-fn follow(prepared: Prepared, options: Options, callback: &Callback) -> agepath::Result<Inner> {
-    let begun = Instant::now();
+fn follow(begun: Instant, prepared: Prepared, options: Options, callback: &Callback) -> agepath::Result<Inner> {
     let mut keep = options.keep;
     if let Keep::Best(decide) = &mut keep {
         let count = DEFAULT_FOLDS.min(max_folds(&prepared.train));
@@ -209,8 +216,10 @@ pub fn probabilities<'py>(
 /// Reads what [`Run::save`] or the command wrote to a directory.
 #[pyfunction]
 pub fn load(dir: PathBuf) -> PyResult<Run> {
-    let restored = report::restore(&dir).map_err(exception)?;
-    Ok(Run::new(restored, None))
+    let (prepared, path) = report::restore(&dir).map_err(exception)?.into_prepared();
+    let age = report::chosen_age(&dir).map_err(exception)?;
+    let kept = age.map(|age| Kept::at(&prepared, &path, age)).transpose().map_err(exception)?;
+    Ok(Run { inner: Arc::new(Inner { prepared, path, kept, warnings: Vec::new(), seconds: 0.0 }) })
 }
 
 /// The opposite of [`Run::record`], the training rows being given again.
@@ -352,6 +361,12 @@ impl Run {
     fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let kept = self.inner.kept.as_ref();
         kept.map(|kept| self.inner.solutions(py, std::slice::from_ref(kept.point()))).transpose()
+    }
+
+    /// With a linear kernel, coefficients of the features and intercept at the kept age, in the user's units.
+    fn linear<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray1<f64>>, f64)> {
+        let (coef, intercept) = self.inner.linear_units(self.inner.kept.as_ref()?.point())?;
+        Some((coef.into_pyarray(py), intercept))
     }
 
     /// How the age was chosen, as JSON.

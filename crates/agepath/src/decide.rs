@@ -2,10 +2,11 @@
 
 use crate::dataset::Folds;
 use crate::error::{Error, Result};
+use crate::loss::TargetKind;
 use crate::path::{Path, PathOptions, Point, Progress, age_path};
 use crate::prepare::{Prepared, ages_above, default_ages};
 use crate::problem::Problem;
-use crate::select::{self, Holdout, Metric, Rule, Selection, cross_validate};
+use crate::select::{self, Holdout, JudgeBy, Metric, Rule, Scorer, Selection, cross_validate};
 use crate::solver;
 use crate::suspects::{self, NoiseFraction, Suspect, noise_fraction};
 use serde::{Deserialize, Serialize};
@@ -20,21 +21,31 @@ pub struct DecideOptions {
     pub rule: Rule,
     /// Folds of a cross-validation over the training rows. Default: none, the validation rows judge.
     pub folds: Option<Folds>,
+    /// A score of the caller's own instead of a metric. Default: none.
+    pub scorer: Option<Scorer>,
 }
 
 impl DecideOptions {
     /// Refuses what cannot be done with these rows, before any path is computed.
     pub fn validate(&self, prepared: &Prepared) -> Result<()> {
-        let metric = Metric::choose(self.metric.as_deref(), prepared.train.kind())?;
+        let judge = self.judge(prepared.train.kind())?;
         if let Some(rows) = &prepared.validation {
-            Holdout::new(&prepared.problem, rows, &prepared.scaling, metric)?;
+            judge.holdout(&prepared.problem, rows, &prepared.scaling)?;
         }
         if let Some(folds) = &self.folds {
             for held in folds.rows(&prepared.train, 0)? {
-                Holdout::new(&prepared.problem, &prepared.train.subset(&held), &prepared.scaling, metric)?;
+                judge.holdout(&prepared.problem, &prepared.train.subset(&held), &prepared.scaling)?;
             }
         }
         Ok(())
+    }
+
+    /// What held-out rows are judged by.
+    pub(crate) fn judge(&self, kind: TargetKind) -> Result<JudgeBy<'_>> {
+        match &self.scorer {
+            Some(scorer) => Ok(JudgeBy::Own(scorer)),
+            None => Metric::choose(self.metric.as_deref(), kind).map(JudgeBy::Metric),
+        }
     }
 }
 
@@ -94,15 +105,15 @@ pub fn decide(
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Option<Choice>> {
     let problem = &prepared.problem;
-    let metric = Metric::choose(options.metric.as_deref(), prepared.train.kind())?;
-    let holdout = |rows| Holdout::new(problem, rows, &prepared.scaling, metric);
+    let judge = options.judge(prepared.train.kind())?;
+    let holdout = |rows| judge.holdout(problem, rows, &prepared.scaling);
     let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
     let (selection, held_out) = match (&options.folds, &holdout) {
         // A path that ends where it begins has no other age to choose.
         (Some(_), _) if path.ages.0 >= path.ages.1 => (None, None),
         (Some(folds), _) => {
             let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
-            match cross_validate(prepared, metric, &path_options, folds, callback) {
+            match cross_validate(prepared, judge, &path_options, folds, callback) {
                 Ok(cv) => {
                     let selection = cv.choose(problem, path, options.rule)?;
                     let held_out = selection.as_ref().map(|s| cv.predict(s.age)).transpose()?;

@@ -9,7 +9,7 @@ use crate::loss::{self, TargetKind};
 use crate::model::Model;
 use crate::prepare::{Parts, PrepareOptions, Prepared, Validation, boundary, check_validation, prepare_parts};
 use crate::problem::Spec;
-use crate::select::Metric;
+use crate::select::JudgeBy;
 use crate::solver;
 use crate::suspects::{Suspect, sorted};
 use serde::Serialize;
@@ -93,7 +93,7 @@ impl OneVsRest {
 
     /// Refuses what cannot be done with these rows, before any path is computed; the folds are those of [`OneVsRest::folds`].
     pub fn validate(&self, options: &DecideOptions) -> Result<()> {
-        let metric = Metric::choose(options.metric.as_deref(), TargetKind::Sign)?;
+        let JudgeBy::Metric(metric) = options.judge(TargetKind::Sign)? else { return Ok(()) };
         for k in 0..self.names().len() {
             let train = self.train.against_rest(k);
             if let Some(held) = &self.validation {

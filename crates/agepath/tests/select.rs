@@ -1,9 +1,10 @@
 //! Choosing an age: the curve against brute force, the two rules, ends of the path that teach nothing.
 
 use agepath::dataset::{Folds, ReadOptions, builtin, folds, read_from};
+use agepath::decide::{DecideOptions, decide};
 use agepath::path::{Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, build, default_ages, prepare};
-use agepath::select::{Candidate, Holdout, METRICS, Metric, Rule, choose, cross_validate};
+use agepath::select::{Candidate, Holdout, JudgeBy, METRICS, Metric, Rule, choose, cross_validate};
 use agepath::solver;
 use std::ops::ControlFlow;
 
@@ -58,7 +59,7 @@ fn no_age_of_a_dense_grid_is_better_than_the_gap_allows() {
 #[test]
 fn the_curve_of_a_cross_validation_is_that_of_its_folds() {
     let (prepared, path, options) = run("diabetes", "target:0.3", Validation::None, Some((2.0, 60.0)));
-    let cv = cross_validate(&prepared, metric("mae"), &options, &Folds::Count(5), &go).unwrap();
+    let cv = cross_validate(&prepared, JudgeBy::Metric(metric("mae")), &options, &Folds::Count(5), &go).unwrap();
     let chosen = cv.choose(&prepared.problem, &path, Rule::Min).unwrap().unwrap();
     assert_eq!(chosen.folds, Some(5));
     let parts = folds(&prepared.train, 5, options.seed).unwrap();
@@ -90,7 +91,7 @@ fn the_curve_of_a_cross_validation_is_that_of_its_folds() {
 #[test]
 fn every_row_is_predicted_by_the_path_that_did_not_see_it() {
     let (prepared, _, options) = run("diabetes", "outliers:0.1", Validation::None, Some((1.0, 40.0)));
-    let cv = cross_validate(&prepared, metric("mae"), &options, &Folds::Count(4), &go).unwrap();
+    let cv = cross_validate(&prepared, JudgeBy::Metric(metric("mae")), &options, &Folds::Count(4), &go).unwrap();
     let z = cv.predict(3.0).unwrap();
     for fold in &cv.folds {
         let theta = theta(&fold.path, &fold.problem, 3.0);
@@ -149,4 +150,16 @@ fn ends_of_the_path_that_teach_nothing_are_not_chosen() {
         let z = holdout.predict(&theta(&path, &prepared.problem, chosen.age));
         assert!(z.iter().any(|&z| z > 0.0) && z.iter().any(|&z| z < 0.0), "{z:?}");
     }
+}
+
+#[test]
+fn a_path_of_one_age_has_nothing_to_choose_by_folds() {
+    let table = builtin("diabetes", &ReadOptions::default()).unwrap();
+    let options = PrepareOptions { validation: Validation::None, ..PrepareOptions::default() };
+    let prepared = prepare(&table, &options).unwrap();
+    let options = PathOptions { ages: (2.0, 3.0), certify: 0, ..PathOptions::default() };
+    let mut path = age_path(&prepared.problem, &options, &mut go).unwrap();
+    path.ages = (3.0, 3.0);
+    let by = DecideOptions { folds: Some(Folds::Count(3)), ..DecideOptions::default() };
+    assert!(decide(&prepared, &path, &options, &by, &go).unwrap().is_none());
 }

@@ -38,6 +38,17 @@ pub(super) fn needs_kernel(loss: &str) -> Error {
 }
 
 impl Problem {
+    /// The coefficients of the features that dual coefficients stand for, w = Σ β_i x_i; none unless the kernel is linear.
+    pub fn linear_coefficients(&self, dual: &[f64]) -> Option<Vec<f64>> {
+        if self.kernel()? != Kernel::Linear {
+            return None;
+        }
+        let mut w = vec![0.0; self.design.cols()];
+        self.design.accumulate(dual, &mut w);
+        w.truncate(self.features());
+        Some(w)
+    }
+
     fn split<'t>(&self, theta: &'t [f64]) -> (&'t [f64], f64) {
         let n = self.rows();
         (&theta[..n], if self.intercept { theta[n] } else { 0.0 })

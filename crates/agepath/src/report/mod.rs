@@ -18,7 +18,7 @@ pub use model_file::{KernelModel, ModelFile};
 pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
 pub use plot::{PlotFormat, plot, write_plot};
-pub use predict::{Predictions, Predictor, write_predictions};
+pub use predict::{Predictions, Predictor, chosen_age, write_predictions};
 pub use restore::{Restored, restore, restore_all};
 pub use summary::{Chosen, NoiseFound, Summary, short};
 pub use tables::{suspects_csv, write_suspects, write_train};

@@ -131,6 +131,14 @@ impl Predictor {
     }
 }
 
+/// The chosen age of a run with one path; none if none was chosen.
+pub fn chosen_age(dir: &Path) -> Result<Option<f64>> {
+    if !dir.join(MODEL_FILE).exists() {
+        return Ok(None);
+    }
+    chosen_ages(dir, 1).map(|ages| ages.first().copied())
+}
+
 /// The chosen ages of `count` paths.
 fn chosen_ages(dir: &Path, count: usize) -> Result<Vec<f64>> {
     let wrong = |message: String| DataError::NotPath { file: dir.display().to_string(), message };

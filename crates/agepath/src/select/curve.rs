@@ -31,6 +31,9 @@ const TOLERANCE: f64 = 0.1;
 /// At most this many ages are tried by bisection.
 const MAX_BISECTIONS: usize = 160;
 
+/// How often the neighbourhood of the best age is halved where no bound leads the search.
+const REFINEMENTS: usize = 8;
+
 /// The age of the 1-SE rule is located to this relative accuracy.
 const CROSSING: f64 = 1e-3;
 
@@ -74,7 +77,10 @@ impl<'a> Curve<'a> {
         for age in curve.first_ages() {
             scored.push(curve.score(age)?.map(Rc::new));
         }
-        curve.bisect(scored)?;
+        match judges.iter().any(|judge| judge.holdout.own.is_some()) {
+            true => curve.refine()?,
+            false => curve.bisect(scored)?,
+        }
         curve.candidates.sort_unstable_by(|a, b| a.age.total_cmp(&b.age));
         Ok(curve)
     }
@@ -176,6 +182,9 @@ impl<'a> Curve<'a> {
             return (mean, (squares(&scores) / (k * (k - 1.0))).sqrt());
         }
         let holdout = self.judges[0].holdout;
+        if holdout.own.is_some() {
+            return (mean, 0.0);
+        }
         let groups = GROUPS.min(holdout.target.len());
         let without: Vec<f64> = (0..groups).map(|g| holdout.score_without(&z[0], g, groups)).collect();
         let error = (squares(&without) * (groups as f64 - 1.0) / groups as f64).sqrt();
@@ -205,6 +214,22 @@ impl<'a> Curve<'a> {
         let narrow = b.candidate.age <= a.candidate.age * (1.0 + NARROW);
         (!narrow && promise > TOLERANCE * best.standard_error)
             .then(|| Interval { ends: [a.clone(), b.clone()], promise })
+    }
+
+    /// Nothing bounds a score of the caller's own between two ages: the neighbourhood of the best is tried, no more.
+    fn refine(&mut self) -> Result<()> {
+        for _ in 0..REFINEMENTS {
+            self.candidates.sort_unstable_by(|a, b| a.age.total_cmp(&b.age));
+            let Some(best) = self.best() else { break };
+            let Some(k) = self.candidates.iter().position(|c| c.age == best.age) else { break };
+            let beside = [k.checked_sub(1), Some(k + 1)].into_iter().flatten();
+            let beside: Vec<f64> = beside.filter_map(|k| self.candidates.get(k).map(|c| c.age)).collect();
+            for age in beside {
+                self.score((age * best.age).sqrt())?;
+            }
+        }
+        self.gap = f64::INFINITY;
+        Ok(())
     }
 
     fn bisect(&mut self, scored: Vec<Option<Rc<Scored>>>) -> Result<()> {

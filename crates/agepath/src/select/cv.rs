@@ -3,7 +3,7 @@
 //! The folds share the units of all training rows, so an age, a penalty strength and a loss mean the same in each of
 //! them, and the same age is compared with itself.
 
-use super::{Holdout, Judge, Metric, Rule, Selection, select};
+use super::{Holdout, Judge, JudgeBy, Rule, Selection, select};
 use crate::dataset::{Dataset, Folds};
 use crate::error::Result;
 use crate::path::{Path, PathOptions, Progress, age_path};
@@ -37,7 +37,7 @@ pub struct CrossValidation {
 /// several threads and may stop them.
 pub fn cross_validate(
     prepared: &Prepared,
-    metric: &'static Metric,
+    judge: JudgeBy<'_>,
     options: &PathOptions,
     folds: &Folds,
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
@@ -46,14 +46,14 @@ pub fn cross_validate(
     let options = PathOptions { certify: 0, ..options.clone() };
     let train = &prepared.train;
     let groups = folds.rows(train, options.seed)?;
-    let follow = |held: Vec<usize>| fold(prepared, metric, &options, held, callback);
+    let follow = |held: Vec<usize>| fold(prepared, judge, &options, held, callback);
     let folds = groups.into_par_iter().map(follow).collect::<Result<_>>()?;
     Ok(CrossValidation { folds, rows: train.len() })
 }
 
 fn fold(
     prepared: &Prepared,
-    metric: &'static Metric,
+    judge: JudgeBy<'_>,
     options: &PathOptions,
     held: Vec<usize>,
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
@@ -64,7 +64,7 @@ fn fold(
     outside.check_target()?;
     let problem = build(&outside, scaling, prepared.problem.has_intercept(), &prepared.spec)?;
     let path = age_path(&problem, options, &mut |progress| callback(progress))?;
-    let holdout = Holdout::new(&problem, &train.subset(&held), scaling, metric)?;
+    let holdout = judge.holdout(&problem, &train.subset(&held), scaling)?;
     Ok(Fold { problem, path, holdout, held })
 }
 

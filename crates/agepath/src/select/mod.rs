@@ -8,7 +8,7 @@ mod cv;
 mod metric;
 
 pub use cv::{CrossValidation, Fold, cross_validate};
-pub use metric::{METRICS, Metric};
+pub use metric::{METRICS, Metric, ScoreOf, Scorer};
 
 use crate::dataset::{Dataset, Scaling};
 use crate::error::{Error, Result};
@@ -59,6 +59,15 @@ pub struct Holdout {
     /// One solver unit of the target in the user's units.
     unit: f64,
     metric: &'static Metric,
+    own: Option<Own>,
+}
+
+/// A score of the caller's own, and what it is told.
+#[derive(Debug)]
+struct Own {
+    scorer: Scorer,
+    rows: Vec<usize>,
+    scaling: Scaling,
 }
 
 impl Holdout {
@@ -68,7 +77,15 @@ impl Holdout {
         metric.check(&target, rows.weights())?;
         let design = scaling.design(rows.matrix(), problem.has_intercept())?;
         let weights = rows.weights().map(<[f64]>::to_vec);
-        Ok(Holdout { rows: problem.new_rows(design)?, target, weights, unit: scaling.y_scale, metric })
+        Ok(Holdout { rows: problem.new_rows(design)?, target, weights, unit: scaling.y_scale, metric, own: None })
+    }
+
+    /// The same rows, judged by a score of the caller's own.
+    pub fn with_own(problem: &Problem, rows: &Dataset, scaling: &Scaling, scorer: &Scorer) -> Result<Holdout> {
+        // Any metric of the kind: it is never asked.
+        let judged = Holdout::new(problem, rows, scaling, Metric::choose(None, rows.kind())?)?;
+        let own = Own { scorer: scorer.clone(), rows: rows.rows().to_vec(), scaling: scaling.clone() };
+        Ok(Holdout { metric: Metric::own(rows.kind()), own: Some(own), ..judged })
     }
 
     /// The predictors of parameters θ.
@@ -78,6 +95,10 @@ impl Holdout {
 
     /// The score of predictors z, in the user's units.
     pub fn score(&self, z: &[f64]) -> f64 {
+        if let Some(Own { scorer, rows, scaling }) = &self.own {
+            let predictors: Vec<f64> = z.iter().map(|&z| scaling.predict(z)).collect();
+            return (scorer.0)(rows, &predictors).unwrap_or(f64::NAN);
+        }
         self.metric.score(z, &self.target, self.weights.as_deref(), self.unit)
     }
 
@@ -88,6 +109,25 @@ impl Holdout {
         };
         let weights = self.weights.as_deref().map(rest);
         self.metric.score(&rest(z), &rest(&self.target), weights.as_deref(), self.unit)
+    }
+}
+
+/// What held-out rows are judged by.
+#[derive(Debug, Clone, Copy)]
+pub enum JudgeBy<'a> {
+    /// A metric of the registry.
+    Metric(&'static Metric),
+    /// A score of the caller's own.
+    Own(&'a Scorer),
+}
+
+impl JudgeBy<'_> {
+    /// The rows, ready to judge.
+    pub fn holdout(self, problem: &Problem, rows: &Dataset, scaling: &Scaling) -> Result<Holdout> {
+        match self {
+            JudgeBy::Metric(metric) => Holdout::new(problem, rows, scaling, metric),
+            JudgeBy::Own(scorer) => Holdout::with_own(problem, rows, scaling, scorer),
+        }
     }
 }
 

@@ -223,11 +223,12 @@ impl Report<'_> {
     fn learning(&self, frames: &Frames) -> Result<Option<Learning>> {
         let Some(choice) = self.choice else { return Ok(None) };
         let selection = &choice.selection;
-        let metric = Metric::choose(Some(&selection.metric), self.prepared.train.kind())?;
+        // A score of the user's own is in no registry.
+        let metric = Metric::choose(Some(&selection.metric), self.prepared.train.kind()).ok();
         Ok(Some(Learning {
             metric: selection.metric.clone(),
-            summary: metric.summary,
-            higher_is_better: metric.higher_is_better,
+            summary: metric.map_or("a score of your own", |m| m.summary),
+            higher_is_better: selection.higher_is_better,
             judge: headline::judge(self.summary),
             age: Packed::f64(selection.curve.iter().map(|c| c.age)),
             score: Packed::f64(selection.curve.iter().map(|c| c.score)),
