@@ -3,8 +3,10 @@
 //! Symmetric matrices are row-major squares of which only the lower triangle is read and written.
 
 mod inverse;
+mod krylov;
 
 pub use inverse::Inverse;
+pub(crate) use krylov::solve_near_identity;
 
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};

@@ -43,7 +43,7 @@ const MAX_IN_PLACE: usize = 10_000;
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// A membership changed, the point did not.
-    Turn { t: f64, cause: Cause },
+    Turn { t: f64, x: &'a [f64], cause: Cause },
     /// The point changed.
     Leap { t: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
     /// The path moved on with nothing to report.
@@ -385,9 +385,10 @@ impl<'c, C: Curve> Follower<'c, C> {
             } else {
                 fresh = false;
             }
-            let mut dx = self.curve.newton_step();
+            let solved = residual <= tolerance;
+            let mut dx = if solved { vec![0.0; x.len()] } else { self.curve.newton_step() };
             t = adjust(self.curve, &mut dx, if fresh { Stage::Fresh } else { Stage::Chord });
-            if residual <= tolerance && (t - old_t).abs() <= 0.1 * tolerance * (1.0 + t.abs()) {
+            if solved && (t - old_t).abs() <= 0.1 * tolerance * (1.0 + t.abs()) {
                 return Some(());
             }
             moved += self.curve.norm(&dx);
@@ -409,7 +410,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let flip = self.curve.flip(guard);
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
-            Verdict::Turning => record.record(Step::Turn { t: self.t, cause: flip.cause }),
+            Verdict::Turning => record.record(Step::Turn { t: self.t, x: &self.x, cause: flip.cause }),
             Verdict::Jump { exit } => return self.leap(flip.cause, exit.as_deref(), Some(guard), record),
         };
         if go_on { Ok(false) } else { Err(Halt::Stopped) }
@@ -440,7 +441,8 @@ impl<'c, C: Curve> Follower<'c, C> {
             self.curve.evaluate(self.t, &self.x);
             self.curve.flip(guard);
             self.anchor()?;
-            return if record.record(Step::Turn { t: self.t, cause }) { Ok(false) } else { Err(Halt::Stopped) };
+            let go_on = record.record(Step::Turn { t: self.t, x: &self.x, cause });
+            return if go_on { Ok(false) } else { Err(Halt::Stopped) };
         }
         let from = std::mem::replace(&mut self.x, landing.x);
         let (size, drop) = (landing.size, landing.drop);
@@ -707,7 +709,7 @@ mod tests {
     impl Record for Log {
         fn record(&mut self, step: Step<'_>) -> bool {
             match step {
-                Step::Turn { t, cause } => self.turns.push((t, cause)),
+                Step::Turn { t, cause, .. } => self.turns.push((t, cause)),
                 Step::Leap { t, cause, from, to, size, drop } => {
                     self.leaps.push((t, cause, [from[0], to[0], size, drop]));
                 }

@@ -128,7 +128,7 @@ impl Recorder<'_, '_> {
 impl Record for Recorder<'_, '_> {
     fn record(&mut self, step: Step<'_>) -> bool {
         match step {
-            Step::Turn { t, cause } => {
+            Step::Turn { t, cause, .. } => {
                 self.trace.push_event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
                 !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }

@@ -150,4 +150,10 @@ impl Dual<'_> {
         };
         (0..self.n()).map(weight).collect()
     }
+
+    /// The weights at x by its losses alone, whatever the states are.
+    pub(super) fn weights_at(&self, u: f64, x: &[f64]) -> Vec<f64> {
+        let losses = self.z(x).iter().zip(&self.problem.target).map(|(&z, &y)| self.problem.loss.at(z, y).value);
+        losses.map(|loss| self.problem.pacing.weight(loss, u)).collect()
+    }
 }

@@ -64,9 +64,7 @@ impl Dual<'_> {
     /// Where many samples lie on the same threshold, all of them have to move: in the direction of ACS at an age that is
     /// larger by a hair.
     fn leave_with_tied(&mut self, t: f64, start: &[f64], from: f64) -> Result<Vec<f64>, Halt> {
-        let u = self.at.u * (1.0 - HAIR);
-        let loss = |i: usize| self.problem.loss.at(self.z(start)[i], self.problem.target[i]).value;
-        let weights: Vec<f64> = (0..self.n()).map(|i| self.problem.pacing.weight(loss(i), u)).collect();
+        let weights = self.weights_at(self.at.u * (1.0 - HAIR), start);
         let fit = self.acs(start, &weights)?;
         let exit: Vec<f64> = fit.iter().zip(start).map(|(f, s)| f - s).collect();
         self.leave(t, start, from, &exit).ok_or(Halt::Broken(Breakdown::Stalled))
@@ -81,18 +79,22 @@ impl Dual<'_> {
         self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
     }
 
-    /// Goes along `exit` until the objective has begun to fall, or to the lowest point seen.
+    /// Goes along `exit` until the objective has begun to fall and, while close to the start, as far as it falls ever
+    /// faster; or to the lowest point seen.
     fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
-        let mut length = FIRST_EXIT / self.norm(exit);
+        let unit = self.norm(exit);
+        let mut length = FIRST_EXIT / unit;
         let mut lowest: Option<(f64, Vec<f64>)> = None;
         for _ in 0..MAX_EXITS {
             let mut x = start.to_vec();
             axpy(length, exit, &mut x);
             let rise = self.merit(t, &x) - from;
-            if rise < -10.0 * NOISE * from.abs() {
-                return Some(x);
+            let low = lowest.as_ref().map_or(0.0, |(low, _)| *low);
+            let fallen = low < -10.0 * NOISE * from.abs();
+            if fallen && (rise > 2.0 * low || length * unit > MICROSCOPIC) {
+                break;
             }
-            if rise < lowest.as_ref().map_or(0.0, |(low, _)| *low) {
+            if rise < low {
                 lowest = Some((rise, x));
             }
             length *= 2.0;
@@ -106,8 +108,7 @@ impl Dual<'_> {
         let continuous = self.problem.pacing.is_continuous();
         let (mut tried, mut since) = (f64::INFINITY, 0);
         for _ in 0..MAX_STEPS {
-            self.evaluate_by_value(t, &x, None);
-            let weights = self.weights();
+            let weights = self.weights_at(self.chart.inverse_age(t), &x);
             let fit = self.acs(&x, &weights)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             let settled = pace <= SETTLED;
@@ -151,9 +152,12 @@ impl Dual<'_> {
         fit
     }
 
-    /// Newton with the active set following by value; None if it ends nowhere or at an unstable point.
+    /// Newton with the active set following by value; None if it begins or ends where there is no minimiser near.
     pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>) -> Option<Vec<f64>> {
-        self.evaluate_by_value(t, &x, Some(NEAR_KINK));
+        self.evaluate_by_value(t, &x, NEAR_KINK);
+        if self.refresh_factor(true) == Stability::Unstable {
+            return None;
+        }
         self.settle(&mut x);
         let mut last = f64::INFINITY;
         for _ in 0..MAX_NEWTON {
@@ -227,21 +231,7 @@ impl Dual<'_> {
                 return None;
             }
         }
-        if changes.len() * 4 > self.members.active.len() {
-            for &(i, to) in &changes {
-                self.members.state[i] = to;
-                self.look(i);
-            }
-            self.relist();
-        } else {
-            for &(i, to) in &changes {
-                self.set_state(i, to);
-                if self.members.place[i].is_none() && matches!(to, State::Pinned { .. }) {
-                    // Cannot be told from here: the next factor decides.
-                    self.relist();
-                }
-            }
-        }
+        self.change_states(&changes);
         Some(!changes.is_empty())
     }
 

@@ -88,8 +88,8 @@ pub(super) struct Dual<'p> {
     stale: bool,
     /// Whether it was made at the last evaluated point.
     fresh: bool,
-    /// How well the last solve with a moved diagonal contracted.
-    contraction: f64,
+    /// How large M₀⁻¹Δ was in the last solve, Δ being what the diagonal has drifted since.
+    drifted: f64,
     updates_since_fresh: usize,
     events_since_refresh: Cell<usize>,
     guards: Vec<(f64, f64)>,
@@ -120,7 +120,7 @@ impl<'p> Dual<'p> {
             kept: Vec::new(),
             stale: true,
             fresh: false,
-            contraction: 1.0,
+            drifted: 0.0,
             updates_since_fresh: 0,
             events_since_refresh: Cell::new(0),
             guards: Vec::new(),

@@ -2,8 +2,8 @@
 
 use super::{Dual, State};
 
-/// A predictor within this of a kink, in units of z, may be pinned there.
-const AT_KINK: f64 = 1e-7;
+/// A fresh factor costs about as much as an update for every so many active samples.
+const UPDATES_PER_FACTOR: usize = 10;
 /// β nearer to an end of its interval than this share of it is at the end.
 const AT_END: f64 = 1e-9;
 
@@ -30,13 +30,40 @@ impl Dual<'_> {
         State::Smooth { piece, zone }
     }
 
-    /// Sets every state by value at (t, x) and evaluates there; the factor is left stale.
-    pub(super) fn evaluate_by_value(&mut self, t: f64, x: &[f64], reach: Option<f64>) {
+    /// Sets every state by value at (t, x) and evaluates there.
+    pub(super) fn evaluate_by_value(&mut self, t: f64, x: &[f64], reach: f64) {
         self.set_time(t);
-        let reach = reach.unwrap_or(AT_KINK);
-        self.members.state = (0..self.n()).map(|i| self.state_by_value(i, x, reach)).collect();
+        let changes: Vec<(usize, State)> = (0..self.n())
+            .map(|i| (i, self.state_by_value(i, x, reach)))
+            .filter(|&(i, state)| match (self.members.state[i], state) {
+                (State::Held { kink: a }, State::Pinned { kink: b }) => a != b,
+                (before, after) => before != after,
+            })
+            .collect();
         self.evaluate_at(t, x);
-        self.relist();
+        self.change_states(&changes);
+    }
+
+    /// Moves samples to other states, the factor following where that is cheaper than a fresh one.
+    pub(super) fn change_states(&mut self, changes: &[(usize, State)]) {
+        let bound = |state: &State| matches!(state, State::Pinned { .. } | State::Held { .. });
+        let holding = self.members.state.iter().any(|s| matches!(s, State::Held { .. }));
+        let few = changes.len() * UPDATES_PER_FACTOR <= self.members.active.len();
+        if few && !self.stale && !(holding && changes.iter().any(|(i, _)| bound(&self.members.state[*i]))) {
+            for &(i, to) in changes {
+                self.set_state(i, to);
+                if self.members.place[i].is_none() && bound(&to) {
+                    // It depends on those that are pinned already, or cannot be told from here: a factor decides.
+                    self.relist();
+                }
+            }
+        } else if !changes.is_empty() || self.stale {
+            for &(i, to) in changes {
+                self.members.state[i] = to;
+                self.look(i);
+            }
+            self.relist();
+        }
     }
 
     /// Whether a sample's β can move.

@@ -2,14 +2,14 @@
 
 use super::super::curve::Stability;
 use super::{Dual, State};
-use crate::linalg::axpy;
+use crate::linalg::solve_near_identity;
 
 /// Solutions of linear systems are right to this: a Newton step then gains as many digits.
 const SOLVED: f64 = 1e-7;
 /// Rounds of correction for a diagonal that has moved since the factor was made.
-const MAX_ROUNDS: usize = 12;
-/// Rounds that shrink the error by less than this call for a fresh factor.
-const SLOW: f64 = 0.25;
+const MAX_ROUNDS: usize = 20;
+/// The inertia is known from the kept factor as long as M₀⁻¹Δ is smaller than this: an eigenvalue of M passes zero at 1.
+const FAR: f64 = 0.6;
 /// Updates before the inverse is made anew: rounding adds up.
 const MAX_UPDATES: usize = 400;
 
@@ -41,7 +41,7 @@ impl Dual<'_> {
     pub(super) fn factorize(&mut self) {
         self.counters.factorizations += 1;
         self.updates_since_fresh = 0;
-        self.contraction = 0.0;
+        self.drifted = 0.0;
         self.fresh = true;
         self.stale = false;
         let p = self.border();
@@ -114,39 +114,28 @@ impl Dual<'_> {
 
     /// A fresh factor unless the kept one still serves.
     pub(super) fn refresh_factor(&mut self, demanded: bool) -> Stability {
-        let doubtful = || self.contraction > SLOW || (!self.fresh && self.stability() == Stability::Unstable);
+        let doubtful = || self.drifted > FAR || (!self.fresh && self.stability() == Stability::Unstable);
         if self.stale || self.updates_since_fresh > MAX_UPDATES || (demanded && doubtful()) {
             self.factorize();
         }
         self.stability()
     }
 
-    /// M⁻¹ rhs at the last evaluated point: M has drifted by Δ from the kept M₀ on the diagonal, so with x = M₀⁻¹y the
-    /// equation is y + Δx = rhs.
+    /// M⁻¹ rhs at the last evaluated point: M has drifted by Δ on the diagonal from the kept M₀, so that
+    /// (I + M₀⁻¹Δ)x = M₀⁻¹ rhs.
     pub(super) fn solve(&mut self, rhs: &[f64]) -> Vec<f64> {
         self.refresh_factor(false);
         let drift = self.drift();
-        let mut x = self.inverse.times(rhs);
+        let x = self.inverse.times(rhs);
         if drift.iter().all(|d| *d == 0.0) {
             return x;
         }
-        let mut change = x.clone();
-        let mut last = f64::INFINITY;
-        for _ in 0..MAX_ROUNDS {
-            let residual: Vec<f64> = change.iter().zip(&drift).map(|(c, d)| -c * d).collect();
-            change = self.inverse.times(&residual);
-            let size = largest(&change);
-            axpy(1.0, &change, &mut x);
-            if last.is_finite() && last > 0.0 {
-                self.contraction = size / last;
-            }
-            if size <= SOLVED * largest(&x) {
-                return x;
-            }
-            if size > SLOW * last {
-                break;
-            }
-            last = size;
+        let inverse = &self.inverse;
+        let product = |v: &[f64]| inverse.times(&v.iter().zip(&drift).map(|(v, d)| v * d).collect::<Vec<_>>());
+        let solved = solve_near_identity(x, product, SOLVED, MAX_ROUNDS);
+        self.drifted = solved.radius;
+        if solved.residual <= SOLVED {
+            return solved.x;
         }
         self.factorize();
         let rhs = if rhs.len() == self.inverse.len() { rhs } else { return vec![0.0; self.inverse.len()] };
@@ -201,8 +190,4 @@ impl Dual<'_> {
         let solved = self.solve(&rhs);
         self.spread(&solved)
     }
-}
-
-fn largest(v: &[f64]) -> f64 {
-    v.iter().fold(0.0, |a, x| a.max(x.abs()))
 }

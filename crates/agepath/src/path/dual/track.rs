@@ -14,10 +14,11 @@ use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// Knots evenly spread over the path besides those at jumps: any age is then followed from a near one.
-const SPREAD_KNOTS: usize = 128;
+/// Besides those at jumps, a knot is kept at the first event or step in each of so many parts of the path: any age is then
+/// followed from a near one.
+const PARTS: usize = 128;
 /// Random ages at which the path is checked, at most: each is a stop on the way.
-const MAX_CHECKS: usize = 200;
+const MAX_CHECKS: usize = 64;
 /// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
 const ANY_BASIN: f64 = 0.1;
 /// The caller is asked once in so many events.
@@ -47,7 +48,8 @@ pub(in super::super) fn dual_path(
         max_events: options.max_events,
         end: None,
     };
-    let mut log = Log { trace: Trace::default(), watch, theta: problem.parameters() };
+    let part = (last - first) / PARTS as f64;
+    let mut log = Log { trace: Trace::default(), watch, theta: problem.parameters(), part };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     log.trace.rewind((0, 0));
@@ -100,11 +102,11 @@ pub(in super::super) fn dual_path(
     Ok(path)
 }
 
-/// Where the path leaves a knot, in its order: spread evenly, at random ages to check, and at the end.
+/// Where the path stops, in its order: at random ages to check, and at the end.
 fn stops(options: &PathOptions, t_low: f64, t_high: f64, down: bool) -> Vec<f64> {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
-    let mut shares: Vec<f64> = (1..=SPREAD_KNOTS).map(|k| k as f64 / SPREAD_KNOTS as f64).collect();
-    shares.extend((0..options.certify.min(MAX_CHECKS)).map(|_| rng.random::<f64>()));
+    let mut shares: Vec<f64> = (0..options.certify.min(MAX_CHECKS)).map(|_| rng.random::<f64>()).collect();
+    shares.push(1.0);
     shares.sort_unstable_by(f64::total_cmp);
     shares.dedup();
     let (from, to) = if down { (t_high, t_low) } else { (t_low, t_high) };
@@ -153,11 +155,20 @@ struct Log<'w> {
     watch: Watch<'w>,
     /// How much of a point is θ.
     theta: usize,
+    /// The length of a part of the path, with its sign.
+    part: f64,
 }
 
 impl Log<'_> {
     fn knot(&mut self, t: f64, x: &[f64]) {
         self.trace.push_knot(RawKnot { t, x: x[..self.theta].to_vec() });
+    }
+
+    /// The first point of a part of the path.
+    fn knot_by_the_way(&mut self, t: f64, x: &[f64]) {
+        if self.trace.knots.last().is_some_and(|last| (t - last.t) / self.part >= 1.0) {
+            self.knot(t, x);
+        }
     }
 
     fn event(&mut self, event: RawEvent) -> bool {
@@ -169,13 +180,19 @@ impl Log<'_> {
 impl Record for Log<'_> {
     fn record(&mut self, step: Step<'_>) -> bool {
         match step {
-            Step::Turn { t, cause } => self.event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 }),
+            Step::Turn { t, x, cause } => {
+                self.knot_by_the_way(t, x);
+                self.event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 })
+            }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
                 self.knot(t, to);
                 self.event(RawEvent { t, kind: Kind::Jump, cause, size, drop })
             }
-            Step::Move { .. } => true,
+            Step::Move { t, x } => {
+                self.knot_by_the_way(t, x);
+                true
+            }
         }
     }
 }
