@@ -8,6 +8,7 @@ use super::{axpy, clean_vector_registers, dot, vectorised};
 use faer::linalg::solvers::{DenseSolveCore, Lblt};
 use faer::{MatRef, Side};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A Schur complement below this share of what cancels in it is rounding: a fresh factor must decide.
 const UNRELIABLE: f64 = 1e-9;
@@ -19,6 +20,8 @@ fn is_rounding(value: f64, size: f64) -> bool {
 const DEPENDENT: f64 = 1e-11;
 /// From this size on, a product is shared among threads.
 const PARALLEL: usize = 600;
+/// Running sums of a product.
+const LANES: usize = 8;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +29,7 @@ pub struct Inverse {
     m: usize,
     /// Distance between rows.
     stride: usize,
-    /// Both triangles, row-major.
+    /// The lower triangle, row-major.
     r: Vec<f64>,
     /// Numbers of positive and negative eigenvalues.
     inertia: (usize, usize),
@@ -67,12 +70,12 @@ impl Inverse {
         let inverse = factor.inverse();
         clean_vector_registers();
         for i in 0..m {
-            for j in 0..m {
+            for j in 0..=i {
                 self.r[i * self.stride + j] = inverse[(i, j)];
             }
         }
-        let sound = |k: usize| (self.row(k)[k] * a[k * m + k]).abs() <= 1.0 / DEPENDENT;
-        self.inertia.0 + self.inertia.1 == m && (0..m).all(|k| sound(k) && self.row(k).iter().all(|v| v.is_finite()))
+        let sound = |k: usize| (self.lower(k)[k] * a[k * m + k]).abs() <= 1.0 / DEPENDENT;
+        self.inertia.0 + self.inertia.1 == m && (0..m).all(|k| sound(k) && self.lower(k).iter().all(|v| v.is_finite()))
     }
 
     fn count(&mut self, pivot: f64, by: isize) {
@@ -92,28 +95,81 @@ impl Inverse {
         self.inertia
     }
 
+    /// Row `k` up to the diagonal.
+    fn lower(&self, k: usize) -> &[f64] {
+        &self.r[k * self.stride..=k * self.stride + k]
+    }
+
     /// Row `k` of the inverse.
-    pub fn row(&self, k: usize) -> &[f64] {
-        &self.r[k * self.stride..k * self.stride + self.m]
+    pub fn row(&self, k: usize) -> Vec<f64> {
+        let mut row = self.lower(k).to_vec();
+        row.extend((k + 1..self.m).map(|i| self.r[i * self.stride + k]));
+        row
     }
 
     /// A⁻¹x.
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        let part = |rows: Range<usize>| {
+            let mut out = vec![0.0; self.m];
+            vectorised(|| self.add_product_of(rows, x, &mut out));
+            out
+        };
         if self.m < PARALLEL {
-            return vectorised(|| (0..self.m).map(|k| dot(self.row(k), x)).collect());
+            return part(0..self.m);
         }
-        let block = self.m.div_ceil(4 * rayon::current_num_threads());
-        let mut out = vec![0.0; self.m];
-        out.par_chunks_mut(block).enumerate().for_each(|(b, out)| {
-            vectorised(|| out.iter_mut().enumerate().for_each(|(k, out)| *out = dot(self.row(b * block + k), x)));
-        });
-        out
+        // Rows become longer: parts of equal area.
+        let parts = 2 * rayon::current_num_threads();
+        let edge = |k: usize| (self.m as f64 * (k as f64 / parts as f64).sqrt()) as usize;
+        let sums: Vec<Vec<f64>> = (0..parts).into_par_iter().map(|k| part(edge(k)..edge(k + 1))).collect();
+        sums.into_iter()
+            .reduce(|mut a, b| {
+                axpy(1.0, &b, &mut a);
+                a
+            })
+            .unwrap_or_default()
+    }
+
+    /// out += what rows `rows` of the triangle stand for, times x: each entry serves twice, and two rows share what is
+    /// read of x and out.
+    #[inline(always)]
+    fn add_product_of(&self, rows: Range<usize>, x: &[f64], out: &mut [f64]) {
+        let mut i = rows.start;
+        while i + 1 < rows.end {
+            let (first, second) = (self.lower(i), self.lower(i + 1));
+            let (a, b) = (x[i], x[i + 1]);
+            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
+            let whole = i / LANES * LANES;
+            let lanes = first[..whole].chunks_exact(LANES).zip(second[..whole].chunks_exact(LANES));
+            for ((p, q), (x, out)) in
+                lanes.zip(x[..whole].chunks_exact(LANES).zip(out[..whole].chunks_exact_mut(LANES)))
+            {
+                for k in 0..LANES {
+                    sums[k] += p[k] * x[k];
+                    others[k] += q[k] * x[k];
+                    out[k] += a * p[k] + b * q[k];
+                }
+            }
+            let (mut sum, mut other) = (sums.iter().sum::<f64>(), others.iter().sum::<f64>());
+            for k in whole..i {
+                sum += first[k] * x[k];
+                other += second[k] * x[k];
+                out[k] += a * first[k] + b * second[k];
+            }
+            out[i] += sum + first[i] * a + second[i] * b;
+            out[i + 1] += other + second[i] * a + second[i + 1] * b;
+            i += 2;
+        }
+        if i < rows.end {
+            let row = self.lower(i);
+            out[i] += dot(&row[..i], x) + row[i] * x[i];
+            axpy(x[i], &row[..i], out);
+        }
     }
 
     /// A⁻¹ += factor · v vᵀ
     fn add_rank_one(&mut self, factor: f64, v: &[f64]) {
         let (m, stride) = (self.m, self.stride);
-        let update = |(k, row): (usize, &mut [f64])| vectorised(|| axpy(factor * v[k], v, &mut row[..m]));
+        let update = |(k, row): (usize, &mut [f64])| vectorised(|| axpy(factor * v[k], v, &mut row[..=k]));
         if m < PARALLEL {
             self.r.chunks_mut(stride).take(m).enumerate().for_each(update);
         } else {
@@ -137,7 +193,6 @@ impl Inverse {
         self.add_rank_one(1.0 / schur, &g);
         let (m, stride) = (self.m, self.stride);
         for (k, g) in g.iter().enumerate() {
-            self.r[k * stride + m] = -g / schur;
             self.r[m * stride + k] = -g / schur;
         }
         self.r[m * stride + m] = 1.0 / schur;
@@ -150,7 +205,7 @@ impl Inverse {
         let stride = self.stride + self.stride / 2 + 16;
         let mut r = vec![0.0; stride * stride];
         for k in 0..self.m {
-            r[k * stride..k * stride + self.m].copy_from_slice(self.row(k));
+            r[k * stride..=k * stride + k].copy_from_slice(self.lower(k));
         }
         (self.r, self.stride) = (r, stride);
     }
@@ -159,7 +214,7 @@ impl Inverse {
     /// from a singular matrix.
     #[must_use]
     pub fn swap_remove(&mut self, k: usize) -> bool {
-        let v = self.row(k).to_vec();
+        let v = self.row(k);
         let pivot = v[k];
         let largest = v.iter().fold(0.0f64, |a, x| a.max(x.abs()));
         if is_rounding(pivot, largest) {
@@ -169,11 +224,11 @@ impl Inverse {
         self.count(pivot, -1);
         let (last, stride) = (self.m - 1, self.stride);
         if k != last {
-            for j in 0..self.m {
-                self.r[k * stride + j] = self.r[last * stride + j];
-            }
-            for i in 0..self.m {
-                self.r[i * stride + k] = self.r[i * stride + last];
+            let moved = self.lower(last).to_vec();
+            self.r[k * stride..k * stride + k].copy_from_slice(&moved[..k]);
+            self.r[k * stride + k] = moved[last];
+            for i in k + 1..last {
+                self.r[i * stride + k] = moved[i];
             }
         }
         self.m = last;
@@ -184,7 +239,7 @@ impl Inverse {
     /// singular matrix.
     #[must_use]
     pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
-        let v = self.row(k).to_vec();
+        let v = self.row(k);
         let ratio = 1.0 + delta * v[k];
         if is_rounding(ratio, 1.0 + (delta * v[k]).abs()) {
             return false;
@@ -225,7 +280,7 @@ mod tests {
         assert!(fresh.invert(a, m));
         assert_eq!(found.inertia(), fresh.inertia());
         for k in 0..m {
-            for (x, y) in found.row(k).iter().zip(fresh.row(k)) {
+            for (x, y) in found.row(k).into_iter().zip(fresh.row(k)) {
                 assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} against {y}");
             }
         }

@@ -47,6 +47,7 @@ pub(crate) struct DualFit {
 }
 
 /// A fit in progress.
+#[derive(Clone)]
 struct Smo<'a> {
     gram: &'a Gram,
     ranges: &'a [Range],
@@ -72,15 +73,25 @@ pub(crate) fn fit(gram: &Gram, ranges: &[Range], intercept: bool, start: &[f64],
     let coef: Vec<f64> = support.iter().map(|&i| smo.beta[i]).collect();
     gram.accumulate(&support, &coef, &mut smo.g);
     (0..n).for_each(|i| smo.look(i));
+    // Newton usually finishes from a rough solution.
+    let mut aim = ROUGH * tolerance;
     for _ in 0..MAX_STEPS_PER_ROW * n.max(100) {
-        let step = if intercept { smo.pair(tolerance) } else { smo.single(tolerance) };
+        let step = if intercept { smo.pair(aim) } else { smo.single(aim) };
         if let Step::Done(b) = step {
-            return Some(smo.refined(b));
+            if let Some(exact) = smo.clone().refined(b) {
+                return Some(exact);
+            }
+            if aim == tolerance {
+                return Some(smo.fit(b));
+            }
+            aim = tolerance;
         }
     }
     None
 }
 
+/// Newton is first tried at this many times the tolerance.
+const ROUGH: f64 = 100.0;
 /// Rounds of Newton after SMO; each may let a few samples go to their ends or leave them.
 const MAX_ROUNDS: usize = 20;
 /// A round that ends with less violation than this, in units of z, is exact.
@@ -93,11 +104,12 @@ enum Step {
 }
 
 impl Smo<'_> {
-    /// Newton on the samples between their ends, which hold their kinks, from SMO's solution; that one if Newton does not
-    /// arrive.
-    fn refined(mut self, b: f64) -> DualFit {
-        let rough = DualFit { z: self.g.iter().map(|g| g + b).collect(), beta: self.beta.clone(), intercept: b };
-        let mut b = b;
+    fn fit(self, b: f64) -> DualFit {
+        DualFit { z: self.g.iter().map(|g| g + b).collect(), beta: self.beta, intercept: b }
+    }
+
+    /// Newton on the samples between their ends, which hold their kinks, from SMO's solution; None if it does not arrive.
+    fn refined(mut self, mut b: f64) -> Option<DualFit> {
         for _ in 0..MAX_ROUNDS {
             let free: Vec<usize> = (0..self.beta.len()).filter(|&i| self.held_kink(i).is_some()).collect();
             if free.is_empty() {
@@ -119,10 +131,10 @@ impl Smo<'_> {
             (0..self.beta.len()).for_each(|i| self.look(i));
             let (violation, balance) = self.violation(b);
             if violation <= EXACT && balance <= EXACT {
-                return DualFit { z: self.g.iter().map(|g| g + b).collect(), beta: self.beta, intercept: b };
+                return Some(self.fit(b));
             }
         }
-        rough
+        None
     }
 
     /// The kink that holds a sample between its ends.

@@ -5,7 +5,7 @@ use super::{Dual, State};
 use crate::linalg::solve_near_identity;
 
 /// Solutions of linear systems are right to this: a Newton step then gains as many digits.
-const SOLVED: f64 = 1e-7;
+const SOLVED: f64 = 1e-5;
 /// Rounds of correction for a diagonal that has moved since the factor was made.
 const MAX_ROUNDS: usize = 20;
 /// The inertia is known from the kept factor as long as M₀⁻¹Δ is smaller than this: an eigenvalue of M passes zero at 1.
