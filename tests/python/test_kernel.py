@@ -25,6 +25,9 @@ KKT = 1e-9
 AGREE = 1e-4
 """Decision values of the exact path and of an ACS sweep that stops at weights equal to 1e-8."""
 
+HAIR = 1e-5
+"""Relative; the solution moves by less than a tenth of a jump within it."""
+
 PACINGS = {"linear": (0.8, 4.0), "mixture": (1.2, 2.5), "hard": (1.0, 4.0), "log": (0.8, 4.0)}
 
 
@@ -71,6 +74,20 @@ def test_every_knot_is_optimal(run):
     for knot in run.path["knots"]:
         beta, z = solution(run, K, knot["dual"], knot["intercept"])
         assert violation(run, beta, z, knot["age"]) <= KKT, knot["age"]
+
+
+def test_every_jump_lands_where_acs_goes(run):
+    """From the end of each branch, ACS at an age a hair further on reaches the point where the path goes on."""
+    if run.spec.pacing.kind == "hard":
+        pytest.skip("hard pacing jumps at every event")
+    K = kernel(run)
+    for jump in (e for e in run.path["events"] if e["kind"] == "jump"):
+        before, *_, after = [k for k in run.path["knots"] if k["age"] == jump["age"]]
+        _, start = solution(run, K, before["dual"], before["intercept"])
+        _, landed = solution(run, K, after["dual"], after["intercept"])
+        z, _ = acs(run, K, start, jump["age"] * (1.0 - HAIR), stop=1e-8)
+        moved = np.abs(landed - start).max()
+        assert np.abs(z - landed).max() <= 0.1 * moved, jump["age"]
 
 
 def test_the_path_is_where_acs_goes_until_the_first_jump(run):

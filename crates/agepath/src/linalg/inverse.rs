@@ -10,14 +10,14 @@ use faer::{MatRef, Side};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// A Schur complement below this share of what cancels in it is rounding: a fresh factor must decide.
+/// A Schur complement below this share of what cancels in it is not to be trusted: a fresh factor must decide.
 const UNRELIABLE: f64 = 1e-9;
-fn is_rounding(value: f64, size: f64) -> bool {
-    value.is_nan() || value.abs() <= UNRELIABLE * size
+fn is_below(share: f64, value: f64, size: f64) -> bool {
+    value.is_nan() || value.abs() <= share * size
 }
 
-/// A row whose Schur complement is this share of its diagonal depends on the others.
-const DEPENDENT: f64 = 1e-11;
+/// A row whose pivot is this share of its diagonal depends on the others.
+const DEPENDENT: f64 = 1e-13;
 /// From this size on, a product is shared among threads.
 const PARALLEL: usize = 600;
 /// Running sums of a product.
@@ -48,11 +48,16 @@ impl Inverse {
         }
         let factor = Lblt::new(MatRef::from_row_major_slice(a, m, m), Side::Lower);
         let (diagonal, below) = (factor.B_diag().column_vector(), factor.B_subdiag().column_vector());
+        let order = factor.P().arrays().0;
+        let size = |k: usize| a[order[k] * m + order[k]].abs();
         let mut k = 0;
         while k < m {
             let (p, s) = (diagonal[k], below[k]);
             if k + 1 < m && s != 0.0 {
                 let (q, det) = (diagonal[k + 1], diagonal[k] * diagonal[k + 1] - s * s);
+                if det.abs() <= DEPENDENT * (size(k) * size(k + 1) + s * s) {
+                    return false;
+                }
                 let signs = if det < 0.0 {
                     (1, 1)
                 } else if p + q > 0.0 {
@@ -63,6 +68,9 @@ impl Inverse {
                 self.inertia = (self.inertia.0 + signs.0, self.inertia.1 + signs.1);
                 k += 2;
             } else {
+                if p.abs() <= DEPENDENT * size(k) {
+                    return false;
+                }
                 self.count(p, 1);
                 k += 1;
             }
@@ -181,10 +189,20 @@ impl Inverse {
     /// cannot be told from a singular one this way.
     #[must_use]
     pub fn insert(&mut self, a: &[f64], diagonal: f64) -> bool {
+        self.insert_above(UNRELIABLE, a, diagonal)
+    }
+
+    /// The same unless the row depends on the others, however badly conditioned that makes the matrix.
+    #[must_use]
+    pub fn insert_unless_dependent(&mut self, a: &[f64], diagonal: f64) -> bool {
+        self.insert_above(DEPENDENT, a, diagonal)
+    }
+
+    fn insert_above(&mut self, share: f64, a: &[f64], diagonal: f64) -> bool {
         let g = self.times(a);
         let cancelled = dot(a, &g);
         let schur = diagonal - cancelled;
-        if is_rounding(schur, diagonal.abs() + cancelled.abs()) {
+        if is_below(share, schur, diagonal.abs() + cancelled.abs()) {
             return false;
         }
         if self.m + 1 > self.stride {
@@ -217,7 +235,7 @@ impl Inverse {
         let v = self.row(k);
         let pivot = v[k];
         let largest = v.iter().fold(0.0f64, |a, x| a.max(x.abs()));
-        if is_rounding(pivot, largest) {
+        if is_below(UNRELIABLE, pivot, largest) {
             return false;
         }
         self.add_rank_one(-1.0 / pivot, &v);
@@ -241,7 +259,7 @@ impl Inverse {
     pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
         let v = self.row(k);
         let ratio = 1.0 + delta * v[k];
-        if is_rounding(ratio, 1.0 + (delta * v[k]).abs()) {
+        if is_below(UNRELIABLE, ratio, 1.0 + (delta * v[k]).abs()) {
             return false;
         }
         self.add_rank_one(-delta / ratio, &v);
@@ -313,6 +331,27 @@ mod tests {
         let y = inverse.times(&x);
         let back: Vec<f64> = kept.iter().map(|&i| kept.iter().zip(&y).map(|(&j, y)| a[i * m + j] * y).sum()).collect();
         assert!(back.iter().zip(&x).all(|(b, x)| (b - x).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_repeated_row_under_a_border_is_refused() {
+        // A kernel matrix of twelve points, two of them twice, under a border of ones.
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+        for _ in 0..50 {
+            let mut points: Vec<[f64; 3]> = (0..12).map(|_| [0; 3].map(|_| 2.0 * rng.random::<f64>() - 1.0)).collect();
+            (points[7], points[10]) = (points[2], points[5]);
+            let kernel = |p: &[f64; 3], q: &[f64; 3]| (-0.7 * (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f64>()).exp();
+            let m = points.len() + 1;
+            let mut a = vec![1.0; m * m];
+            a[0] = 0.0;
+            for (i, p) in points.iter().enumerate() {
+                for (j, q) in points.iter().enumerate() {
+                    a[(i + 1) * m + j + 1] = kernel(p, q);
+                }
+            }
+            let mut inverse = Inverse::default();
+            assert!(!inverse.invert(&a, m));
+        }
     }
 
     #[test]

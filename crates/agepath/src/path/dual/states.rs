@@ -75,8 +75,13 @@ impl Dual<'_> {
         }
     }
 
-    /// Lists the active samples anew; all other β become what their piece says.
+    /// Lists the active samples anew; who has to be held is for the next factor to say.
     pub(super) fn relist(&mut self) {
+        for state in &mut self.members.state {
+            if let State::Held { kink } = *state {
+                *state = State::Pinned { kink };
+            }
+        }
         self.members.active = (0..self.n()).filter(|&i| self.moves(i)).collect();
         self.members.place = vec![None; self.n()];
         for (k, &i) in self.members.active.iter().enumerate() {
@@ -176,7 +181,7 @@ impl Dual<'_> {
     }
 
     /// The new row of M for a sample that is not in it yet.
-    fn column_of(&self, i: usize) -> Vec<f64> {
+    pub(super) fn column_of(&self, i: usize) -> Vec<f64> {
         let kernel = self.gram.column(i);
         let mut column = vec![1.0; self.border()];
         column.extend(self.members.active.iter().map(|&j| kernel[j]));

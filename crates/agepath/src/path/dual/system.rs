@@ -65,10 +65,12 @@ impl Dual<'_> {
         }
         self.inverse.invert(&self.matrix(), self.members.active.len() + p);
         for i in waiting {
-            let state = self.members.state[i];
-            self.set_state(i, state);
-            if self.members.place[i].is_none() {
-                self.stale = false;
+            let column = self.column_of(i);
+            if self.inverse.insert_unless_dependent(&column, self.gram.entry(i, i)) {
+                self.kept.push(0.0);
+                self.members.place[i] = Some(self.members.active.len());
+                self.members.active.push(i);
+            } else {
                 self.hold(i);
             }
         }
