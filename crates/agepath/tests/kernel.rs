@@ -1,7 +1,6 @@
 //! Paths in kernel space on real data: residuals from scratch at every knot and at random ages, linear kernel against
 //! linear space, and jumps that go down. `AGEPATH_FULL=1` runs every combination.
 
-use agepath::Problem;
 use agepath::dataset::{ReadOptions, Table, builtin};
 use agepath::loss::LossParameters;
 use agepath::model::Strength;
@@ -9,6 +8,7 @@ use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
 use agepath::space::{Gamma, Kernel};
+use agepath::{Breakdown, Problem};
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
 
@@ -113,7 +113,7 @@ fn svm_paths_on_breast_cancer() {
 }
 
 /// Paths that are known to end early: exactly these may.
-const STALLING: &[&str] = &["logistic hard", "logistic linear", "logistic mixture", "svr mixture"];
+const STALLING: &[&str] = &["svr mixture"];
 
 #[test]
 fn every_other_loss_with_a_kernel() {
@@ -132,11 +132,14 @@ fn every_other_loss_with_a_kernel() {
             let ages = default_ages(&prepared.problem).unwrap();
             match try_to_follow(&prepared.problem, ages, direction) {
                 Ok(path) if path.end == End::Complete => check(&prepared.problem, &path, 3, &title),
-                _ => stalled.push(title),
+                // With one class left, the intercept of a loss that falls for ever has no bound.
+                Ok(Path { end: End::Degenerate { reason: Breakdown::Unbounded, .. }, .. }) if model == "logistic" => {}
+                other => stalled.push((title, other.map(|p| p.end))),
             }
         }
     }
-    assert_eq!(stalled, STALLING);
+    let names: Vec<&String> = stalled.iter().map(|(title, _)| title).collect();
+    assert_eq!(names, STALLING, "{stalled:?}");
 }
 
 /// w = Xᵀβ.

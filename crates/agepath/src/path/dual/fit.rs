@@ -104,7 +104,10 @@ impl Dual<'_> {
         let (n, p) = (self.n(), self.border());
         let off = |i: usize| x[i] + c[i] * losses[i].slope;
         let sum: f64 = if p == 1 { x[..n].iter().sum() } else { 0.0 };
-        let residual = (0..n).map(|i| off(i).abs()).fold(sum.abs(), f64::max) / self.unit;
+        // Σβ relative to what cancels in it: where all β have one sign they vanish only at infinity.
+        let size: f64 = x[..n].iter().map(|beta| beta.abs()).sum();
+        let balance = sum.abs() / size.max(f64::MIN_POSITIVE);
+        let residual = (0..n).map(|i| off(i).abs() / self.unit).fold(balance, f64::max);
         // Samples without curvature take the β their slope says; the others answer.
         let active: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature > 0.0).collect();
         let fixed: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature <= 0.0 && off(i) != 0.0).collect();
