@@ -14,8 +14,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Rows used of a large set unless all are asked for, and numbers in them: a wide set takes fewer rows.
-const ROWS: usize = 1000;
-const NUMBERS: usize = 16_000;
+const ROWS: usize = 600;
+const NUMBERS: usize = 10_000;
 /// The promise.
 const KKT: f64 = 1e-9;
 /// Relative to an age: beyond the rounding of a loss on its threshold, far below the distance to the next event.
