@@ -562,10 +562,15 @@ def test_ctrl_c_returns_within_a_second():
         sent.append(time.perf_counter())
         signal.pthread_kill(main, signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        age_path(X, y, model="lasso", pacing="log", ages=(0.001, 100))
-    assert time.perf_counter() - sent[0] < 1.0
+    # Whoever runs the tests in the background of a shell has the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            age_path(X, y, model="lasso", pacing="log", ages=(0.001, 100))
+        assert time.perf_counter() - sent[0] < 1.0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_run_meanwhile():
