@@ -26,9 +26,6 @@ STALLS = "a path in kernel space stalls where repeated rows, or a handful of row
 STALLING = {
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
-    "check_estimator_sparse_tag",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
 }
 
 
