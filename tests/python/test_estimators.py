@@ -16,7 +16,8 @@ from pathlib import Path as File
 import joblib
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import agepath as command
+from conftest import needs_command
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -39,9 +40,6 @@ from agepath import (
     age_path,
 )
 
-BINARY = File(os.environ.get("AGEPATH_BIN", ROOT / "target/release/agepath"))
-needs_command = pytest.mark.skipif(not BINARY.is_file(), reason=f"{BINARY} is not built")
-
 
 @pytest.fixture(scope="module")
 def diabetes():
@@ -63,12 +61,6 @@ def corrupted(X, y, share=0.2, seed=0):
 
 
 # --- the same numbers as the command ------------------------------------------------------------------------------
-
-
-def command(*arguments):
-    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def write_csv(file, X, y):

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import agepath, needs_command
 from reference import Reference, discontinuity
 from selfpaced import Run, read_run
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-BINARY = Path(os.environ.get("AGEPATH_BIN", ROOT / "target/release/agepath"))
-pytestmark = pytest.mark.skipif(not BINARY.is_file(), reason=f"{BINARY} is not built")
+pytestmark = needs_command
 
 KKT = 1e-9
 """What every returned point must satisfy, relative to sum |psi|."""
@@ -47,12 +44,6 @@ PACINGS = {
 
 
 # --- running the command ------------------------------------------------------------------------------------------
-
-
-def agepath(*args) -> str:
-    done = subprocess.run([str(BINARY), *map(str, args)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, f"agepath {' '.join(map(str, args))[:500]}\n{done.stderr}"
-    return done.stdout
 
 
 def compute(data: Path, directory: Path, *options, ages=(LOW, HIGH)) -> Run:

@@ -6,18 +6,14 @@ Needs the built command (AGEPATH_BIN, default target/release/agepath); builds no
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import agepath, needs_command
 from selfpaced import read_run
 from svm import acs, kernel
 
-BINARY = Path(os.environ.get("AGEPATH_BIN", ROOT / "target/release/agepath"))
-pytestmark = pytest.mark.skipif(not BINARY.is_file(), reason=f"{BINARY} is not built")
+pytestmark = needs_command
 
 KKT = 1e-9
 """Relative to C."""
@@ -29,12 +25,6 @@ HAIR = 1e-5
 """Relative; the solution moves by less than a tenth of a jump within it."""
 
 PACINGS = {"linear": (0.8, 4.0), "mixture": (1.2, 2.5), "hard": (1.0, 4.0), "log": (0.8, 4.0)}
-
-
-def agepath(*args) -> str:
-    done = subprocess.run([str(BINARY), *map(str, args)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module", params=PACINGS)
