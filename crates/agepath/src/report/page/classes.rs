@@ -1,8 +1,8 @@
 //! The page of several classes: figures, one line per class with a link to its own page, and the suspects.
 
-use super::encode::{html_safe, script_safe};
+use super::encode::script_safe;
 use super::headline::{Card, card};
-use super::{STYLE, fill};
+use super::{fill, head};
 use crate::report::classes::{ClassSummary, ClassesReport};
 use crate::report::summary::short;
 use crate::report::{REPORT_FILE, suspects_csv};
@@ -42,12 +42,8 @@ impl ClassesReport<'_> {
     pub fn html(&self) -> String {
         let page = self.page();
         let json = serde_json::to_string(&page).expect("numbers and strings always serialise");
-        let parts = [
-            ("{{title}}", html_safe(&page.title)),
-            ("{{style}}", STYLE.to_owned()),
-            ("{{data}}", script_safe(&json)),
-            ("{{script}}", SCRIPTS.concat()),
-        ];
+        let parts =
+            [("{{head}}", head(&page.title)), ("{{data}}", script_safe(&json)), ("{{script}}", SCRIPTS.concat())];
         fill(TEMPLATE, &parts)
     }
 

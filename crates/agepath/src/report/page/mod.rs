@@ -102,6 +102,7 @@ struct Page<'a> {
 }
 
 const TEMPLATE: &str = include_str!("../../../web/report.html");
+const HEAD: &str = include_str!("../../../web/head.html");
 const STYLE: &str = include_str!("../../../web/report.css");
 const ECHARTS: &str = include_str!("../../../web/vendor/echarts.common.min.js");
 /// One script: later parts use earlier ones.
@@ -119,8 +120,7 @@ impl Report<'_> {
         let page = self.page()?;
         let json = serde_json::to_string(&page).expect("numbers and strings always serialise");
         let parts = [
-            ("{{title}}", encode::html_safe(&page.title)),
-            ("{{style}}", STYLE.to_owned()),
+            ("{{head}}", head(&page.title)),
             ("{{data}}", encode::script_safe(&json)),
             ("{{echarts}}", ECHARTS.to_owned()),
             ("{{script}}", SCRIPTS.concat()),
@@ -250,6 +250,11 @@ impl Report<'_> {
 /// Rows whose decision values are traced in kernel space: evenly from the most suspicious to the least.
 fn traced(order: &[usize]) -> Vec<usize> {
     states::spread(order.len(), TRACED).into_iter().map(|k| order[k]).collect()
+}
+
+/// The beginning of every page, what it may load included.
+fn head(title: &str) -> String {
+    fill(HEAD, &[("{{title}}", encode::html_safe(title)), ("{{style}}", STYLE.to_owned())])
 }
 
 /// Replaces each placeholder once, in the order of the template: what is put in is never looked at again.
