@@ -20,6 +20,8 @@ fn is_below(share: f64, value: f64, size: f64) -> bool {
 const DEPENDENT: f64 = 1e-13;
 /// From this size on, a product is shared among threads.
 const PARALLEL: usize = 600;
+/// ... in so many parts.
+const PARTS: usize = 16;
 /// Running sums of a product.
 const LANES: usize = 8;
 
@@ -125,10 +127,9 @@ impl Inverse {
         if self.m < PARALLEL {
             return part(0..self.m);
         }
-        // Rows become longer: parts of equal area.
-        let parts = 2 * rayon::current_num_threads();
-        let edge = |k: usize| (self.m as f64 * (k as f64 / parts as f64).sqrt()) as usize;
-        let sums: Vec<Vec<f64>> = (0..parts).into_par_iter().map(|k| part(edge(k)..edge(k + 1))).collect();
+        // Rows become longer: parts of equal area, as many whatever the number of threads, so that sums do not depend on it.
+        let edge = |k: usize| (self.m as f64 * (k as f64 / PARTS as f64).sqrt()) as usize;
+        let sums: Vec<Vec<f64>> = (0..PARTS).into_par_iter().map(|k| part(edge(k)..edge(k + 1))).collect();
         sums.into_iter()
             .reduce(|mut a, b| {
                 axpy(1.0, &b, &mut a);
@@ -331,6 +332,25 @@ mod tests {
         let y = inverse.times(&x);
         let back: Vec<f64> = kept.iter().map(|&i| kept.iter().zip(&y).map(|(&j, y)| a[i * m + j] * y).sum()).collect();
         assert!(back.iter().zip(&x).all(|(b, x)| (b - x).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_shared_product_is_the_same_for_any_number_of_threads() {
+        let m = PARALLEL + 1;
+        let a = matrix(m);
+        let mut inverse = Inverse::default();
+        assert!(inverse.invert(&a, m));
+        let x: Vec<f64> = (0..m).map(|k| (k as f64).cos()).collect();
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| inverse.times(&x))
+        };
+        let found = with(1);
+        assert_eq!(found, with(3));
+        for (k, found) in found.iter().enumerate() {
+            let expected = dot(&inverse.row(k), &x);
+            assert!((found - expected).abs() < 1e-9 * (1.0 + expected.abs()), "{found} against {expected}");
+        }
     }
 
     #[test]
