@@ -248,7 +248,6 @@ class SelfPacedLogisticRegression(AgePathClassifier):
         )  # fmt: skip
 
 
-
 class SelfPacedSVC(AgePathClassifier):
     """Self-paced support vector machine: ½‖w‖² + C Σ v max(0, 1 − yz) at the age that held-out rows like best.
 
