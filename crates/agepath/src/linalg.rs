@@ -4,9 +4,11 @@
 
 mod inverse;
 mod krylov;
+mod sums;
 
 pub use inverse::Inverse;
 pub(crate) use krylov::solve_near_identity;
+pub use sums::{accumulate, add_small_gram, combine, smallest, sum_of_sizes};
 
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -32,16 +34,6 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     }
     let tail: f64 = ca.remainder().iter().zip(cb.remainder()).map(|(x, y)| x * y).sum();
     (0..4).map(|k| sums[k] + sums[k + 4]).sum::<f64>() + tail
-}
-
-/// y += Σ a_k x_k for four columns at once.
-#[inline(always)]
-pub fn axpy4(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
-    let n = y.len();
-    let [p, q, r, s] = x.map(|x| &x[..n]);
-    for i in 0..n {
-        y[i] += (a[0] * p[i] + a[1] * q[i]) + (a[2] * r[i] + a[3] * s[i]);
-    }
 }
 
 /// y += a·x
@@ -93,6 +85,45 @@ pub fn vectorised<R>(kernel: impl FnOnce() -> R) -> R {
     }
     kernel()
 }
+
+/// Defines a function whose loops are compiled for the widest vectors that this processor turns out to have. The body is
+/// copied into each version; a closure would be called, in the version that every processor understands.
+macro_rules! wide_loop {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident $(<$g:ident: $bound:path>)? ($($arg:ident: $type:ty),* $(,)?) $body:block) => {
+        $(#[$doc])*
+        $vis fn $name $(<$g: $bound + ?Sized>)? ($($arg: $type),*) {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn plain $(<$g: $bound + ?Sized>)? ($($arg: $type),*) $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[allow(unsafe_code, clippy::too_many_arguments)]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn widest $(<$g: $bound + ?Sized>)? ($($arg: $type),*) {
+                    plain($($arg),*)
+                }
+                #[allow(unsafe_code, clippy::too_many_arguments)]
+                #[target_feature(enable = "avx2")]
+                unsafe fn wide $(<$g: $bound + ?Sized>)? ($($arg: $type),*) {
+                    plain($($arg),*)
+                }
+                use std::arch::is_x86_feature_detected as has;
+                if has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") {
+                    #[allow(unsafe_code)]
+                    // SAFETY: the processor has just been asked whether it has these features.
+                    return unsafe { widest($($arg),*) };
+                }
+                if has!("avx2") {
+                    #[allow(unsafe_code)]
+                    // SAFETY: as above.
+                    return unsafe { wide($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+pub(crate) use wide_loop;
 
 /// out = a ∘ b
 #[inline(always)]

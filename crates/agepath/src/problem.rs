@@ -11,7 +11,7 @@ pub use rows::NewRows;
 
 use crate::error::{Error, Result};
 use crate::linalg::Cholesky;
-use crate::loss::{self, Loss, LossAt, LossParameters, TargetKind};
+use crate::loss::{self, Loss, LossParameters, Losses, TargetKind};
 use crate::model::{Model, SampleScale, Strength};
 use crate::pacing::{Pacing, PacingSpec};
 use crate::penalty::Penalty;
@@ -191,10 +191,9 @@ impl Problem {
 
     /// The losses at parameters θ (coefficients, then the intercept if there is one).
     pub fn losses(&self, theta: &[f64]) -> Vec<f64> {
-        let z = self.predict(theta);
-        let mut out = vec![LossAt::default(); z.len()];
-        self.loss.fill(&z, &self.target, &mut out);
-        out.into_iter().map(|l| l.value).collect()
+        let mut out = Losses::default();
+        self.loss.fill(&self.predict(theta), &self.target, &mut out);
+        out.value
     }
 
     /// The predictors of the training rows at parameters θ.

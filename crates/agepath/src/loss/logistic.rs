@@ -2,7 +2,6 @@
 //! ℓ = C ln(1 + e^{−m}), ℓ' = −C y p, ℓ'' = C p (1 − p). No kinks.
 
 use super::{Loss, LossAt, TargetKind};
-use crate::linalg::vectorised;
 
 /// ℓ = C ln(1 + e^{−yz}).
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +15,7 @@ impl Loss for Logistic {
         "logistic"
     }
 
-    #[inline]
+    #[inline(always)]
     fn at_piece(&self, _piece: u8, z: f64, y: f64) -> LossAt {
         let m = y * z;
         // e^{−|m|} never overflows; both signs of m are written with it.
@@ -33,12 +32,9 @@ impl Loss for Logistic {
         self.c
     }
 
-    fn fill(&self, z: &[f64], y: &[f64], out: &mut [LossAt]) {
-        vectorised(|| {
-            for ((&z, &y), out) in z.iter().zip(y).zip(out) {
-                *out = self.at_piece(0, z, y);
-            }
-        });
+    #[inline(always)]
+    fn at(&self, z: f64, y: f64) -> LossAt {
+        self.at_piece(0, z, y)
     }
 
     fn target(&self) -> TargetKind {
@@ -124,8 +120,8 @@ mod tests {
         let z: Vec<f64> = (0..1000).map(|k| 0.37 * f64::from(k) - 180.0).collect();
         let y: Vec<f64> = (0..1000).map(|k| if k % 3 == 0 { -1.0 } else { 1.0 }).collect();
         let loss = Logistic { c: 1.7 };
-        let mut out = vec![LossAt::default(); z.len()];
+        let mut out = super::super::Losses::default();
         loss.fill(&z, &y, &mut out);
-        assert!((0..z.len()).all(|i| out[i] == loss.at(z[i], y[i])));
+        assert!((0..z.len()).all(|i| out.get(i) == loss.at(z[i], y[i])));
     }
 }

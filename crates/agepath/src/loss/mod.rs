@@ -19,6 +19,7 @@ pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
 
 use crate::error::{Error, Result};
+use crate::linalg::wide_loop;
 use serde::{Deserialize, Serialize};
 
 /// A loss and its first two derivatives in z.
@@ -30,6 +31,25 @@ pub struct LossAt {
     pub slope: f64,
     /// ℓ'' = ∂²ℓ/∂z²
     pub curvature: f64,
+}
+
+/// [`LossAt`] of many samples, one array per quantity.
+#[derive(Debug, Clone, Default)]
+pub struct Losses {
+    /// ℓ
+    pub value: Vec<f64>,
+    /// ℓ'
+    pub slope: Vec<f64>,
+    /// ℓ''
+    pub curvature: Vec<f64>,
+}
+
+impl Losses {
+    /// Sample `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> LossAt {
+        LossAt { value: self.value[i], slope: self.slope[i], curvature: self.curvature[i] }
+    }
 }
 
 /// What a target value has to look like for a loss.
@@ -109,10 +129,8 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
     fn slope_unit(&self) -> f64;
 
     /// [`Loss::at`] for many samples (one virtual call for the lot).
-    fn fill(&self, z: &[f64], y: &[f64], out: &mut [LossAt]) {
-        for ((&z, &y), out) in z.iter().zip(y).zip(out) {
-            *out = self.at(z, y);
-        }
+    fn fill(&self, z: &[f64], y: &[f64], out: &mut Losses) {
+        fill_losses(self, z, y, out);
     }
 
     /// Which targets make sense.
@@ -137,6 +155,21 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
     /// The factor C inside ℓ, where the loss has one.
     fn c(&self) -> Option<f64> {
         None
+    }
+}
+
+wide_loop! {
+    fn fill_losses<L: Loss>(loss: &L, z: &[f64], y: &[f64], out: &mut Losses) {
+        let n = z.len();
+        let y = &y[..n];
+        for array in [&mut out.value, &mut out.slope, &mut out.curvature] {
+            array.resize(n, 0.0);
+        }
+        let (value, slope, curvature) = (&mut out.value[..n], &mut out.slope[..n], &mut out.curvature[..n]);
+        for i in 0..n {
+            let at = loss.at(z[i], y[i]);
+            (value[i], slope[i], curvature[i]) = (at.value, at.slope, at.curvature);
+        }
     }
 }
 

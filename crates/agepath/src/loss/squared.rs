@@ -14,6 +14,12 @@ impl Loss for Squared {
         "squared"
     }
 
+    #[inline(always)]
+    fn at(&self, z: f64, y: f64) -> LossAt {
+        self.at_piece(0, z, y)
+    }
+
+    #[inline(always)]
     fn at_piece(&self, _piece: u8, z: f64, y: f64) -> LossAt {
         let r = z - y;
         LossAt { value: r * r, slope: 2.0 * r, curvature: 2.0 }

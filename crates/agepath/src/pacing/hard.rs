@@ -22,10 +22,12 @@ impl Pacing for Hard {
         Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
+    #[inline(always)]
     fn at(&self, zone: u8, _loss: f64, _u: f64) -> WeightAt {
         WeightAt { value: if zone == 0 { 1.0 } else { 0.0 }, by_loss: 0.0, by_inverse_age: 0.0 }
     }
 
+    #[inline(always)]
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         loss.min(1.0 / u)
     }

@@ -22,6 +22,7 @@ impl Pacing for Linear {
         Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
+    #[inline(always)]
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         if zone == 0 {
             WeightAt { value: 1.0 - u * loss, by_loss: -u, by_inverse_age: -loss }
@@ -30,6 +31,7 @@ impl Pacing for Linear {
         }
     }
 
+    #[inline(always)]
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         if u * loss <= 1.0 { loss * (1.0 - 0.5 * u * loss) } else { 0.5 / u }
     }

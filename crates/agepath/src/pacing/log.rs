@@ -25,6 +25,7 @@ impl Pacing for Log {
         Cuts::new(&[Cut { value: u, slope: 1.0 }])
     }
 
+    #[inline(always)]
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         if zone == 0 {
             return WeightAt { value: 1.0, by_loss: 0.0, by_inverse_age: 0.0 };
@@ -34,6 +35,7 @@ impl Pacing for Log {
         WeightAt { value, by_loss: -self.a * value / below, by_inverse_age: -self.a / (u * u * below) }
     }
 
+    #[inline(always)]
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         if u * loss <= 1.0 {
             return loss;

@@ -27,6 +27,7 @@ impl Pacing for Mixture {
         Cuts::new(&[Cut { value: root * root, slope: 2.0 * root }, Cut { value: u * u, slope: 2.0 * u }])
     }
 
+    #[inline(always)]
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt {
         match zone {
             0 => WeightAt { value: 1.0, by_loss: 0.0, by_inverse_age: 0.0 },
@@ -42,6 +43,7 @@ impl Pacing for Mixture {
         }
     }
 
+    #[inline(always)]
     fn primitive(&self, loss: f64, u: f64) -> f64 {
         let low = 1.0 / (1.0 / self.gamma + u);
         let root = loss.sqrt();

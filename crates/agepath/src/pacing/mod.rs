@@ -20,6 +20,7 @@ pub use log::Log;
 pub use mixture::Mixture;
 
 use crate::error::{Error, Result};
+use crate::linalg::wide_loop;
 use serde::{Deserialize, Serialize};
 
 /// A weight and its derivatives.
@@ -31,6 +32,17 @@ pub struct WeightAt {
     pub by_loss: f64,
     /// ∂v/∂u with u = 1/λ
     pub by_inverse_age: f64,
+}
+
+/// [`WeightAt`] of many samples, one array per quantity.
+#[derive(Debug, Clone, Default)]
+pub struct Weights {
+    /// v
+    pub value: Vec<f64>,
+    /// ∂v/∂ℓ
+    pub by_loss: Vec<f64>,
+    /// ∂v/∂u
+    pub by_inverse_age: Vec<f64>,
 }
 
 /// An inverse threshold 1/τ(u) between two zones, and its derivative.
@@ -98,14 +110,17 @@ pub trait Pacing: std::fmt::Debug + Send + Sync {
     fn at(&self, zone: u8, loss: f64, u: f64) -> WeightAt;
 
     /// [`Pacing::at`] for many samples (one virtual call for the lot).
-    fn fill(&self, zones: &[u8], losses: &[crate::loss::LossAt], u: f64, out: &mut [WeightAt]) {
-        for ((&zone, loss), out) in zones.iter().zip(losses).zip(out) {
-            *out = self.at(zone, loss.value, u);
-        }
+    fn fill(&self, zones: &[u8], losses: &[f64], u: f64, out: &mut Weights) {
+        fill_weights(self, zones, losses, u, out);
     }
 
     /// F(ℓ) = ∫₀^ℓ v*(τ) dτ: what is minimised once v is eliminated.
     fn primitive(&self, loss: f64, u: f64) -> f64;
+
+    /// s·F(ℓ) for many samples (one virtual call for the lot).
+    fn fill_primitives(&self, scales: &[f64], losses: &[f64], u: f64, out: &mut Vec<f64>) {
+        fill_paced(self, scales, losses, u, out);
+    }
 
     /// F in `zone` as a polynomial in √ℓ, where it is one.
     fn polynomial(&self, _zone: u8) -> Option<ZonePolynomial> {
@@ -123,6 +138,33 @@ pub trait Pacing: std::fmt::Debug + Send + Sync {
     /// v* at the zone that `loss` lies in.
     fn weight(&self, loss: f64, u: f64) -> f64 {
         self.at(self.cuts(u).zone(loss), loss, u).value
+    }
+}
+
+wide_loop! {
+    fn fill_weights<P: Pacing>(pacing: &P, zones: &[u8], losses: &[f64], u: f64, out: &mut Weights) {
+        let n = losses.len();
+        let zones = &zones[..n];
+        for array in [&mut out.value, &mut out.by_loss, &mut out.by_inverse_age] {
+            array.resize(n, 0.0);
+        }
+        let (value, by_loss, by_age) = (&mut out.value[..n], &mut out.by_loss[..n], &mut out.by_inverse_age[..n]);
+        for i in 0..n {
+            let at = pacing.at(zones[i], losses[i], u);
+            (value[i], by_loss[i], by_age[i]) = (at.value, at.by_loss, at.by_inverse_age);
+        }
+    }
+}
+
+wide_loop! {
+    fn fill_paced<P: Pacing>(pacing: &P, scales: &[f64], losses: &[f64], u: f64, out: &mut Vec<f64>) {
+        let n = losses.len();
+        let scales = &scales[..n];
+        out.resize(n, 0.0);
+        let out = &mut out[..n];
+        for i in 0..n {
+            out[i] = scales[i] * pacing.primitive(losses[i], u);
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Path {
                     .map_err(|reason| Error::NoSolution { age, reason })?
             }
         };
-        let losses = patch.at.loss.iter().map(|l| l.value).collect();
+        let losses = patch.at.loss.value.clone();
         Ok(point(problem, age, &theta, losses))
     }
 

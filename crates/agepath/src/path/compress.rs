@@ -5,7 +5,7 @@ use super::curve::Curve;
 use super::far::{Background, Far, NODES, NodeSums, nodes};
 use super::patch::{Coord, Membership, Patch};
 use crate::linalg::{Definiteness, axpy};
-use crate::loss::LossAt;
+use crate::loss::Losses;
 use crate::space::Design;
 
 /// A node's point may be off the path by this much, as a relative residual: the sums are expanded around it anyway.
@@ -35,7 +35,7 @@ struct Node {
     point: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
-    loss: Vec<LossAt>,
+    loss: Losses,
     zone: Vec<u8>,
     psi: Vec<f64>,
     /// Lower triangle over the window's columns with the curvatures it was made of, at every second node.
@@ -213,7 +213,7 @@ fn near_rows(patch: &Patch, at_nodes: &[Node], radius: f64) -> Vec<usize> {
         let close = |k: usize, side: f64| {
             let (mut least, mut low, mut high) = (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY);
             for (node, cuts) in at_nodes.iter().zip(&cuts) {
-                let (l, cut) = (&node.loss[i], cuts.as_slice()[k].value);
+                let (l, cut) = (node.loss.get(i), cuts.as_slice()[k].value);
                 let guard = side * (l.value * cut - 1.0);
                 let change = cut * (l.slope.abs() * reach + 0.5 * l.curvature * reach * reach);
                 least = least.min(guard - change);
@@ -254,7 +254,7 @@ fn far_sums(patch: &Patch, near: &[usize], cols: &[usize], at_nodes: &[Node]) ->
         let without: Vec<f64> = near.iter().map(|&i| -node.psi[i]).collect();
         rows.accumulate(&without, &mut gradient);
         for &i in near {
-            value -= patch.scale[i] * patch.problem.pacing.primitive(node.loss[i].value, u);
+            value -= patch.scale[i] * patch.problem.pacing.primitive(node.loss.value[i], u);
         }
         NodeSums { point, value, gradient, hessian }
     };

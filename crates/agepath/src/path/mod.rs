@@ -9,6 +9,7 @@ pub(crate) mod dual;
 mod exact;
 pub(crate) mod far;
 mod follow;
+mod guards;
 mod moments;
 mod options;
 pub(crate) mod patch;

@@ -4,23 +4,19 @@
 //! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
 
 use super::chart::Chart;
-use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict, first_zero};
+use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
 use super::far::{Background, FarAt};
+use super::guards::{Guarded, Watched};
 use super::types::Cause;
-use crate::linalg::{Cholesky, Definiteness, dot};
-use crate::loss::LossAt;
-use crate::pacing::{Cut, Cuts, MAX_CUTS, WeightAt};
+use crate::linalg::{Cholesky, Definiteness, dot, sum_of_sizes, wide_loop};
+use crate::loss::Losses;
+use crate::pacing::{Cuts, Weights};
 use crate::problem::{Problem, ROUNDING_FLOOR};
 use crate::space::Design;
 use std::borrow::Cow;
 
-/// A guard below this is violated; guards are relative or in units of z.
-const VIOLATED: f64 = 1e-11;
 /// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
 const SAFE_SHARE: f64 = 0.3;
-
-/// Value and rate of a guard that is not there.
-const UNGUARDED: (f64, f64) = (f64::INFINITY, 0.0);
 
 /// The state of one coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +72,8 @@ pub(crate) struct Evaluation {
     pub speed: f64,
     pub x: Vec<f64>,
     pub z: Vec<f64>,
-    pub loss: Vec<LossAt>,
-    pub weight: Vec<WeightAt>,
+    pub loss: Losses,
+    pub weight: Weights,
     pub psi: Vec<f64>,
     pub h: Vec<f64>,
     pub cuts: Cuts,
@@ -124,8 +120,9 @@ pub(crate) struct Patch<'p> {
     pub counters: Counters,
     /// The membership to go back to.
     marked: Membership,
-    /// Guards and their rates where `crossing` was last asked.
-    guards: Vec<(f64, f64)>,
+    pub watched: Watched,
+    /// Room for one number per row.
+    scratch: Vec<f64>,
 }
 
 impl<'p> Patch<'p> {
@@ -152,7 +149,8 @@ impl<'p> Patch<'p> {
             factor: Cholesky::default(),
             counters: Counters::default(),
             marked: Membership::default(),
-            guards: Vec::new(),
+            watched: Watched::default(),
+            scratch: Vec::new(),
         };
         patch.row_norms = patch.scaled_row_norms();
         patch.membership.zone = vec![0; n];
@@ -191,7 +189,8 @@ impl<'p> Patch<'p> {
             factor: Cholesky::default(),
             counters: Counters::default(),
             marked: Membership::default(),
-            guards: Vec::new(),
+            watched: Watched::default(),
+            scratch: Vec::new(),
         }
     }
 
@@ -231,7 +230,6 @@ impl<'p> Patch<'p> {
         at.x.clear();
         at.x.extend_from_slice(x);
         at.z.resize(n, 0.0);
-        at.loss.resize(n, LossAt::default());
         self.design.predict(x, &mut at.z);
         self.problem.loss.fill(&at.z, &self.target, &mut at.loss);
     }
@@ -240,20 +238,12 @@ impl<'p> Patch<'p> {
     pub fn evaluate_gradient(&mut self) {
         let n = self.rows();
         let at = &mut self.at;
-        at.weight.resize(n, WeightAt::default());
         at.psi.resize(n, 0.0);
         at.h.resize(n, 0.0);
-        self.problem.pacing.fill(&self.membership.zone, &at.loss, at.u, &mut at.weight);
-        let (mut total, mut floor) = (0.0, 0.0);
-        let places = at.z.iter().zip(self.target.iter());
-        let rows = at.loss.iter().zip(&at.weight).zip(self.scale.iter()).zip(at.psi.iter_mut().zip(&mut at.h));
-        for ((((l, v), s), (psi, h)), (z, y)) in rows.zip(places) {
-            *psi = s * v.value * l.slope;
-            *h = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
-            total += psi.abs();
-            floor += s * v.value * l.curvature * (z.abs() + y.abs());
-        }
-        at.total = f64::max(total, ROUNDING_FLOOR * floor);
+        self.problem.pacing.fill(&self.membership.zone, &at.loss.value, at.u, &mut at.weight);
+        self.scratch.resize(n, 0.0);
+        fill_slopes(at, &self.scale, &self.target, &mut self.scratch);
+        at.total = f64::max(sum_of_sizes(&at.psi), ROUNDING_FLOOR * sum_of_sizes(&self.scratch));
         at.gradient.clear();
         match &self.far {
             Some(far) => {
@@ -271,8 +261,8 @@ impl<'p> Patch<'p> {
     /// Puts every sample in the zone its loss says; answers whether anything changed.
     pub fn rezone(&mut self) -> bool {
         let mut changed = false;
-        for (zone, loss) in self.membership.zone.iter_mut().zip(&self.at.loss) {
-            let now = self.at.cuts.zone(loss.value);
+        for (zone, &loss) in self.membership.zone.iter_mut().zip(&self.at.loss.value) {
+            let now = self.at.cuts.zone(loss);
             changed |= now != *zone;
             *zone = now;
         }
@@ -336,7 +326,7 @@ impl<'p> Patch<'p> {
         }
         self.design.gram(h, columns, &mut a);
         // What was summed into the diagonal, by size: judged by the samples that count and the columns' own scale.
-        let total: f64 = h.iter().map(|h| h.abs()).sum();
+        let total = sum_of_sizes(h);
         for (p, &j) in columns.iter().enumerate() {
             magnitude[p] = (magnitude[p] + total * self.column_scales[j].powi(2)).max(a[p * k + p].abs());
         }
@@ -386,11 +376,17 @@ impl<'p> Patch<'p> {
         out
     }
 
+    /// Σ s F(ℓ) at inverse age `u`; F is never negative.
+    fn paced_sum(&self, losses: &[f64], u: f64) -> f64 {
+        let mut terms = Vec::new();
+        self.problem.pacing.fill_primitives(&self.scale, losses, u, &mut terms);
+        sum_of_sizes(&terms)
+    }
+
     /// G at the last evaluated point.
     pub fn value(&self) -> f64 {
         let at = &self.at;
-        let rows: f64 =
-            at.loss.iter().zip(self.scale.iter()).map(|(l, s)| s * self.problem.pacing.primitive(l.value, at.u)).sum();
+        let rows = self.paced_sum(&at.loss.value, at.u);
         let far = if self.far.is_some() { at.far.value } else { 0.0 };
         let each = at.x.iter().zip(&self.l1).zip(&self.l2);
         rows + far + each.map(|((w, l1), l2)| l1 * w.abs() + 0.5 * l2 * w * w).sum::<f64>()
@@ -402,10 +398,9 @@ impl<'p> Patch<'p> {
         let u = self.chart.inverse_age(t);
         let mut z = vec![0.0; n];
         self.design.predict(x, &mut z);
-        let mut loss = vec![LossAt::default(); n];
+        let mut loss = Losses::default();
         self.problem.loss.fill(&z, &self.target, &mut loss);
-        let rows: f64 =
-            loss.iter().zip(self.scale.iter()).map(|(l, s)| s * self.problem.pacing.primitive(l.value, u)).sum();
+        let rows = self.paced_sum(&loss.value, u);
         let far = self.far.as_ref().map_or(0.0, |far| {
             let mut out = FarAt::default();
             far.at(t, x, &mut out);
@@ -422,12 +417,12 @@ impl<'p> Patch<'p> {
         let steps: Vec<f64> = self.at.z.iter().map(|z| 1e-4 * (1.0 + z.abs())).collect();
         let curvatures = |side: f64| {
             let z: Vec<f64> = self.at.z.iter().zip(&steps).map(|(z, d)| z + side * d).collect();
-            let (mut loss, mut weight) = (vec![LossAt::default(); n], vec![WeightAt::default(); n]);
+            let (mut loss, mut weight) = (Losses::default(), Weights::default());
             self.problem.loss.fill(&z, &self.target, &mut loss);
-            self.problem.pacing.fill(&self.membership.zone, &loss, self.at.u, &mut weight);
+            self.problem.pacing.fill(&self.membership.zone, &loss.value, self.at.u, &mut weight);
             let h = |i: usize| {
-                let (l, v): (&LossAt, &WeightAt) = (&loss[i], &weight[i]);
-                self.scale[i] * (v.value * l.curvature + v.by_loss * l.slope * l.slope)
+                let l = loss.get(i);
+                self.scale[i] * (weight.value[i] * l.curvature + weight.by_loss[i] * l.slope * l.slope)
             };
             (0..n).map(h).collect::<Vec<f64>>()
         };
@@ -448,79 +443,8 @@ impl<'p> Patch<'p> {
     }
 
     /// ∂ψ_i/∂t
-    fn psi_by_time(&self, i: usize) -> f64 {
-        self.scale[i] * self.at.weight[i].by_inverse_age * self.at.loss[i].slope * self.at.speed
-    }
-
-    /// How the smooth gradient changes along (dt, dx).
-    fn gradient_rate(&self, dt: f64, dx: &[f64], dz: &[f64]) -> Vec<f64> {
-        let at = &self.at;
-        let m = self.cols();
-        let mut out = vec![0.0; m];
-        if self.far.is_some() {
-            crate::linalg::symmetric_times(&at.far.hessian, dx, &mut out);
-            crate::linalg::axpy(dt, &at.far.by_time, &mut out);
-        }
-        for j in 0..m {
-            out[j] += self.l2[j] * dx[j];
-        }
-        let rates: Vec<f64> = (0..self.rows()).map(|i| at.h[i] * dz[i] + self.psi_by_time(i) * dt).collect();
-        self.design.accumulate(&rates, &mut out);
-        out
-    }
-
-    /// The thresholds around each zone, below and above.
-    fn zone_bounds(&self) -> [(Option<Cut>, Option<Cut>); MAX_CUTS + 1] {
-        let cuts = self.at.cuts.as_slice();
-        std::array::from_fn(|zone| (zone.checked_sub(1).and_then(|k| cuts.get(k).copied()), cuts.get(zone).copied()))
-    }
-
-    /// The thresholds around a sample's zone.
-    fn bounds(&self, i: usize) -> (Option<Cut>, Option<Cut>) {
-        self.zone_bounds()[self.membership.zone[i] as usize]
-    }
-
-    // Guards are numbered: 2i and 2i + 1 for sample i's lower and upper threshold, then one per column.
-
-    fn sample_guard(&self, i: usize, upper: bool) -> f64 {
-        let loss = self.at.loss[i].value;
-        let (below, above) = self.bounds(i);
-        match (upper, below, above) {
-            (false, Some(cut), _) => loss * cut.value - 1.0,
-            (true, _, Some(cut)) => 1.0 - loss * cut.value,
-            _ => f64::INFINITY,
-        }
-    }
-
-    fn sample_rate(&self, i: usize, upper: bool, dt: f64, dz: f64) -> f64 {
-        let l = &self.at.loss[i];
-        let (below, above) = self.bounds(i);
-        let rate = |cut: Cut| l.slope * dz * cut.value + l.value * cut.slope * self.at.speed * dt;
-        match (upper, below, above) {
-            (false, Some(cut), _) => rate(cut),
-            (true, _, Some(cut)) => -rate(cut),
-            _ => 0.0,
-        }
-    }
-
-    fn coord_guard(&self, j: usize) -> f64 {
-        match self.membership.coord[j] {
-            Coord::Free => f64::INFINITY,
-            Coord::Zero => 1.0 - self.at.gradient[j].abs() / self.l1[j],
-            c => c.sign() * self.at.x[j] * self.column_scales[j],
-        }
-    }
-
-    fn coord_rate(&self, j: usize, dx: &[f64], dg: f64) -> f64 {
-        match self.membership.coord[j] {
-            Coord::Free => 0.0,
-            Coord::Zero => -self.at.gradient[j].signum() * dg / self.l1[j],
-            c => c.sign() * dx[j] * self.column_scales[j],
-        }
-    }
-
-    fn any_zero_coord(&self) -> bool {
-        self.membership.coord.contains(&Coord::Zero)
+    pub fn psi_by_time(&self, i: usize) -> f64 {
+        self.scale[i] * self.at.weight.by_inverse_age[i] * self.at.loss.slope[i] * self.at.speed
     }
 
     fn row(&self, i: usize) -> Vec<f64> {
@@ -530,12 +454,13 @@ impl<'p> Patch<'p> {
         x
     }
 
-    fn flip_sample(&mut self, i: usize, upper: bool) -> Flip {
+    fn flip_sample(&mut self, i: usize, cut: usize) -> Flip {
         let from = self.membership.zone[i];
+        let upper = usize::from(from) == cut;
         let to = if upper { from + 1 } else { from - 1 };
         let names = self.problem.pacing.zones();
         let cause = Cause::Sample { index: self.row_ids[i], from: names[from as usize], to: names[to as usize] };
-        let outward = if upper { self.at.loss[i].slope.signum() } else { -self.at.loss[i].slope.signum() };
+        let outward = if upper { self.at.loss.slope[i].signum() } else { -self.at.loss.slope[i].signum() };
         let flat_exit = if self.factor.any_held() { self.flat_exit(i, outward) } else { None };
         self.membership.zone[i] = to;
         let old = self.at.h[i];
@@ -585,11 +510,12 @@ impl<'p> Patch<'p> {
     /// ψ and h of one row after its zone changed (ψ is continuous: the gradient stands).
     fn refresh_row(&mut self, i: usize) {
         let at = &mut self.at;
-        let (l, s) = (&at.loss[i], self.scale[i]);
+        let (l, s) = (at.loss.get(i), self.scale[i]);
         let v = self.problem.pacing.at(self.membership.zone[i], l.value, at.u);
         at.psi[i] = s * v.value * l.slope;
         at.h[i] = s * (v.value * l.curvature + v.by_loss * l.slope * l.slope);
-        at.weight[i] = v;
+        (at.weight.value[i], at.weight.by_loss[i], at.weight.by_inverse_age[i]) =
+            (v.value, v.by_loss, v.by_inverse_age);
     }
 
     fn flip_coord(&mut self, j: usize) -> Flip {
@@ -618,6 +544,23 @@ impl<'p> Patch<'p> {
             _ => Verdict::Turning,
         };
         Flip { cause, verdict }
+    }
+}
+
+wide_loop! {
+    /// ψ and h of every row, and the magnitudes whose rounding is in ψ at least.
+    fn fill_slopes(at: &mut Evaluation, scale: &[f64], target: &[f64], rounding: &mut [f64]) {
+        let n = rounding.len();
+        let (scale, target, z) = (&scale[..n], &target[..n], &at.z[..n]);
+        let (slope, curvature) = (&at.loss.slope[..n], &at.loss.curvature[..n]);
+        let (weight, by_loss) = (&at.weight.value[..n], &at.weight.by_loss[..n]);
+        let (psi, h) = (&mut at.psi[..n], &mut at.h[..n]);
+        for i in 0..n {
+            let convex = scale[i] * weight[i] * curvature[i];
+            psi[i] = scale[i] * weight[i] * slope[i];
+            h[i] = convex + scale[i] * by_loss[i] * slope[i] * slope[i];
+            rounding[i] = convex * (z[i].abs() + target[i].abs());
+        }
     }
 }
 
@@ -655,95 +598,31 @@ impl Curve for Patch<'_> {
     }
 
     fn crossing(&mut self, tangent: &[f64], direction: f64, horizon: f64) -> Option<Crossing> {
-        let n = self.rows();
-        let step: Vec<f64> = tangent.iter().map(|v| v * direction).collect();
-        let mut dz = vec![0.0; n];
-        self.design.predict(&step, &mut dz);
-        let mut guards = std::mem::take(&mut self.guards);
-        guards.clear();
-        let bounds = self.zone_bounds();
-        let clock = self.at.speed * direction;
-        for (((l, dz), zone), scale) in self.at.loss.iter().zip(&dz).zip(&self.membership.zone).zip(self.scale.iter()) {
-            // A row of weight 0 moves nothing; its zone is nobody's business.
-            let (below, above) = if *scale > 0.0 { &bounds[*zone as usize] } else { &(None, None) };
-            let rate = |cut: &Cut| l.slope * dz * cut.value + l.value * cut.slope * clock;
-            guards.push(below.map_or(UNGUARDED, |cut| (l.value * cut.value - 1.0, rate(&cut))));
-            guards.push(above.map_or(UNGUARDED, |cut| (1.0 - l.value * cut.value, -rate(&cut))));
-        }
-        let dg = if self.any_zero_coord() { self.gradient_rate(direction, &step, &dz) } else { vec![0.0; self.cols()] };
-        for j in 0..self.cols() {
-            guards.push((self.coord_guard(j), self.coord_rate(j, &step, dg[j])));
-        }
-        let mut first: Option<Crossing> = None;
-        for (guard, &(value, rate)) in guards.iter().enumerate() {
-            if rate < 0.0 {
-                let after = value.max(0.0) / -rate;
-                if after <= horizon && first.is_none_or(|f| after < f.after) {
-                    first = Some(Crossing { guard, after });
-                }
-            }
-        }
-        self.guards = guards;
-        first
+        self.first_crossing(tangent, direction, horizon)
     }
 
     fn violation(&mut self, step: f64, except: Option<usize>) -> Option<Crossing> {
-        let bounds = self.zone_bounds();
-        let mut first: Option<Crossing> = None;
-        let mut consider = |guard: usize, now: f64| {
-            if now >= -VIOLATED || Some(guard) == except {
-                return;
-            }
-            let after = first_zero(self.guards[guard], now, step);
-            if first.is_none_or(|f| after < f.after) {
-                first = Some(Crossing { guard, after });
-            }
-        };
-        for (i, (l, zone)) in self.at.loss.iter().zip(&self.membership.zone).enumerate() {
-            if self.scale[i] == 0.0 {
-                continue;
-            }
-            let (below, above) = &bounds[*zone as usize];
-            if let Some(cut) = below {
-                consider(2 * i, l.value * cut.value - 1.0);
-            }
-            if let Some(cut) = above {
-                consider(2 * i + 1, 1.0 - l.value * cut.value);
-            }
-        }
-        for j in 0..self.cols() {
-            consider(2 * self.rows() + j, self.coord_guard(j));
-        }
-        first
+        self.first_violation(step, except)
     }
 
     fn guard(&self, guard: usize) -> f64 {
-        match guard.checked_sub(2 * self.rows()) {
-            Some(j) => self.coord_guard(j),
-            None => self.sample_guard(guard / 2, guard % 2 == 1),
+        match self.guarded(guard) {
+            Guarded::Coord(j) => self.coord_guard(j),
+            Guarded::Sample { row, cut } => self.sample_guard(row, cut),
         }
     }
 
     fn guard_rate(&self, guard: usize, dt: f64, dx: &[f64]) -> f64 {
-        match guard.checked_sub(2 * self.rows()) {
-            Some(j) if self.membership.coord[j] == Coord::Zero => {
-                let mut dz = vec![0.0; self.rows()];
-                self.design.predict(dx, &mut dz);
-                self.coord_rate(j, dx, self.gradient_rate(dt, dx, &dz)[j])
-            }
-            Some(j) => self.coord_rate(j, dx, 0.0),
-            None => {
-                let mut row = vec![0.0; self.cols()];
-                self.design.add_row(guard / 2, 1.0, &mut row);
-                self.sample_rate(guard / 2, guard % 2 == 1, dt, dot(&row, dx))
-            }
+        match self.guarded(guard) {
+            Guarded::Coord(j) => self.coord_rate_along(j, dt, dx),
+            Guarded::Sample { row, cut } => self.sample_rate(row, cut, dt, dx),
         }
     }
 
     fn flip(&mut self, guard: usize) -> Flip {
-        match guard.checked_sub(2 * self.rows()) {
-            Some(j) => self.flip_coord(j),
-            None => self.flip_sample(guard / 2, guard % 2 == 1),
+        match self.guarded(guard) {
+            Guarded::Coord(j) => self.flip_coord(j),
+            Guarded::Sample { row, cut } => self.flip_sample(row, cut),
         }
     }
 

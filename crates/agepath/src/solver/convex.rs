@@ -6,8 +6,8 @@
 
 use super::quadratic::Quadratic;
 use crate::error::Breakdown;
-use crate::linalg::{axpy, dot};
-use crate::loss::LossAt;
+use crate::linalg::{axpy, dot, multiply, sum_of_sizes};
+use crate::loss::Losses;
 use crate::path::far::FarAt;
 use crate::path::patch::Patch;
 use crate::problem::ROUNDING_FLOOR;
@@ -46,7 +46,7 @@ impl Patch<'_> {
     /// The convex fit with the weights of the last evaluation, to within a small share of the way there.
     pub(crate) fn acs_step(&mut self) -> Result<Vec<f64>, Breakdown> {
         self.counters.acs_fits += 1;
-        let weights: Vec<f64> = self.at.weight.iter().map(|v| v.value.clamp(0.0, 1.0)).collect();
+        let weights: Vec<f64> = self.at.weight.value.iter().map(|v| v.clamp(0.0, 1.0)).collect();
         let (t, start) = (self.at.t, self.at.x.clone());
         let here = self.weighted_here(&weights);
         let tolerance = CONVERGED.max(ACS_SHARE * here.kkt);
@@ -91,7 +91,7 @@ impl Patch<'_> {
         let n = self.rows();
         let mut z = vec![0.0; n];
         self.design.predict(x, &mut z);
-        let mut loss = vec![LossAt::default(); n];
+        let mut loss = Losses::default();
         self.problem.loss.fill(&z, &self.target, &mut loss);
         let mut far = FarAt::default();
         if let Some(background) = &self.far {
@@ -106,7 +106,7 @@ impl Patch<'_> {
         self.weighted_at(&at.x, &at.z, &at.loss, at.far.clone(), weights)
     }
 
-    fn weighted_at(&self, x: &[f64], z: &[f64], loss: &[LossAt], far: FarAt, weights: &[f64]) -> Weighted {
+    fn weighted_at(&self, x: &[f64], z: &[f64], loss: &Losses, far: FarAt, weights: &[f64]) -> Weighted {
         let n = self.rows();
         let mut gradient = vec![0.0; x.len()];
         let mut value = 0.0;
@@ -114,12 +114,18 @@ impl Patch<'_> {
             gradient.copy_from_slice(&far.gradient);
             value += far.value;
         }
-        let psi: Vec<f64> = (0..n).map(|i| self.scale[i] * weights[i] * loss[i].slope).collect();
-        value += (0..n).map(|i| self.scale[i] * weights[i] * loss[i].value).sum::<f64>();
+        let [mut psi, mut curvature, mut losses, mut rounding] = std::array::from_fn(|_| vec![0.0; n]);
+        let counts: Vec<f64> = self.scale.iter().zip(weights).map(|(s, v)| s * v).collect();
+        multiply(&counts, &loss.slope, &mut psi);
+        multiply(&counts, &loss.curvature, &mut curvature);
+        multiply(&counts, &loss.value, &mut losses);
+        for i in 0..n {
+            rounding[i] = curvature[i] * (z[i].abs() + self.target[i].abs());
+        }
+        // Nothing in these sums is negative.
+        value += sum_of_sizes(&losses);
         self.design.accumulate(&psi, &mut gradient);
-        let floor: f64 =
-            (0..n).map(|i| self.scale[i] * weights[i] * loss[i].curvature * (z[i].abs() + self.target[i].abs())).sum();
-        let total = psi.iter().map(|p| p.abs()).sum::<f64>().max(ROUNDING_FLOOR * floor);
+        let total = sum_of_sizes(&psi).max(ROUNDING_FLOOR * sum_of_sizes(&rounding));
         let total = self.residual_scale.unwrap_or(total);
         let mut worst = 0.0f64;
         for j in 0..x.len() {
@@ -135,14 +141,7 @@ impl Patch<'_> {
                 worst = worst.max(miss / (total * self.column_scales[j] + self.l1[j] + self.l2[j] * x[j].abs()));
             }
         }
-        Weighted {
-            value,
-            gradient,
-            curvature: (0..n).map(|i| self.scale[i] * weights[i] * loss[i].curvature).collect(),
-            far,
-            kkt: worst,
-            largest: z.iter().fold(0.0, |a, z| a.max(z.abs())),
-        }
+        Weighted { value, gradient, curvature, far, kkt: worst, largest: z.iter().fold(0.0, |a, z| a.max(z.abs())) }
     }
 
     /// The exact minimiser of the quadratic model over the working set, as a step.

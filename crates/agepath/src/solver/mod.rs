@@ -100,7 +100,7 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
             Some(gram) => dual::acs(problem, gram, age, &theta),
             None => {
                 patch.evaluate_by_value(t, &theta);
-                let weights: Vec<f64> = patch.at.weight.iter().map(|v| v.value).collect();
+                let weights = patch.at.weight.value.clone();
                 patch.fit_weighted(t, &theta, &weights).map(|(theta, ..)| theta)
             }
         };

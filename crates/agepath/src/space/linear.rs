@@ -15,10 +15,7 @@ pub struct Dense {
     data: Vec<f64>,
 }
 
-/// Rows handled together, so that what is accumulated stays in the nearest cache.
-const BLOCK: usize = 512;
-
-/// The same where all columns of these rows should stay in the cache.
+/// Rows handled together, so that all their columns stay in the cache.
 const GRAM_BLOCK: usize = 256;
 
 /// Sparse rows in compressed form; with `ones`, a last column of ones follows the stored ones.
@@ -88,33 +85,12 @@ impl Dense {
 
     /// z = Xθ.
     pub fn predict(&self, theta: &[f64], z: &mut [f64]) {
-        let active: Vec<usize> = (0..theta.len()).filter(|&j| theta[j] != 0.0).collect();
-        linalg::vectorised(|| {
-            for (b, z) in z.chunks_mut(BLOCK).enumerate() {
-                z.fill(0.0);
-                let rows = b * BLOCK..b * BLOCK + z.len();
-                let part = |j: usize| &self.column(j)[rows.clone()];
-                let mut four = active.chunks_exact(4);
-                for j in &mut four {
-                    let j: [usize; 4] = std::array::from_fn(|k| j[k]);
-                    linalg::axpy4(j.map(|j| theta[j]), j.map(&part), z);
-                }
-                for &j in four.remainder() {
-                    linalg::axpy(theta[j], part(j), z);
-                }
-            }
-        });
+        linalg::combine(theta, |j| self.column(j), z);
     }
 
     /// g += Xᵀψ.
     pub fn accumulate(&self, psi: &[f64], g: &mut [f64]) {
-        linalg::vectorised(|| {
-            for (b, psi) in psi.chunks(BLOCK).enumerate() {
-                for (j, g) in g.iter_mut().enumerate() {
-                    *g += linalg::dot(&self.column(j)[b * BLOCK..b * BLOCK + psi.len()], psi);
-                }
-            }
-        });
+        linalg::accumulate(psi, |j| self.column(j), g);
     }
 
     /// The same rows with one more column.
@@ -140,22 +116,12 @@ impl Dense {
     /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
-        let mut scaled = [0.0; GRAM_BLOCK];
+        if m < linalg::SMALL {
+            return linalg::add_small_gram(h, m, |p| self.column(columns[p]), out);
+        }
         for (b, h) in h.chunks(GRAM_BLOCK).enumerate() {
-            let part = |j: usize| &self.column(j)[b * GRAM_BLOCK..b * GRAM_BLOCK + h.len()];
-            if m >= linalg::SMALL {
-                linalg::add_weighted_gram(h, m, |p| part(columns[p]), out);
-                continue;
-            }
-            let scaled = &mut scaled[..h.len()];
-            linalg::vectorised(|| {
-                for (p, &i) in columns.iter().enumerate() {
-                    linalg::multiply(h, part(i), scaled);
-                    for (q, &j) in columns[..=p].iter().enumerate() {
-                        out[p * m + q] += linalg::dot(scaled, part(j));
-                    }
-                }
-            });
+            let part = |p: usize| &self.column(columns[p])[b * GRAM_BLOCK..b * GRAM_BLOCK + h.len()];
+            linalg::add_weighted_gram(h, m, part, out);
         }
     }
 }

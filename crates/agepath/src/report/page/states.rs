@@ -108,8 +108,7 @@ pub(super) fn spread(count: usize, many: usize) -> Vec<usize> {
 
 fn state(problem: &Problem, frame: &Frame, drawn: &[usize], predict: &(dyn Fn(f64) -> f64 + Sync)) -> State {
     let z = problem.predict(&frame.theta);
-    let mut losses = vec![LossAt::default(); z.len()];
-    problem.loss().fill(&z, problem.target(), &mut losses);
+    let losses: Vec<LossAt> = z.iter().zip(problem.target()).map(|(&z, &y)| problem.loss().at(z, y)).collect();
     let (pacing, u) = (problem.pacing(), 1.0 / frame.age);
     let cuts = pacing.cuts(u);
     let mut counts = vec![0; zone_names(problem).len()];
