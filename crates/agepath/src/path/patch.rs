@@ -79,6 +79,8 @@ pub(crate) struct Evaluation {
     pub cuts: Cuts,
     /// Σ |ψ|, or a floor for it
     pub total: f64,
+    /// Σ over the rows of the sizes that h is the difference of
+    pub bending: f64,
     /// ∂/∂x of everything but the L1 part.
     pub gradient: Vec<f64>,
     pub far: FarAt,
@@ -121,8 +123,8 @@ pub(crate) struct Patch<'p> {
     /// The membership to go back to.
     marked: Membership,
     pub watched: Watched,
-    /// Room for one number per row.
-    scratch: Vec<f64>,
+    /// Room for two numbers per row.
+    scratch: [Vec<f64>; 2],
 }
 
 impl<'p> Patch<'p> {
@@ -150,7 +152,7 @@ impl<'p> Patch<'p> {
             counters: Counters::default(),
             marked: Membership::default(),
             watched: Watched::default(),
-            scratch: Vec::new(),
+            scratch: Default::default(),
         };
         patch.row_norms = patch.scaled_row_norms();
         patch.membership.zone = vec![0; n];
@@ -190,7 +192,7 @@ impl<'p> Patch<'p> {
             counters: Counters::default(),
             marked: Membership::default(),
             watched: Watched::default(),
-            scratch: Vec::new(),
+            scratch: Default::default(),
         }
     }
 
@@ -241,9 +243,12 @@ impl<'p> Patch<'p> {
         at.psi.resize(n, 0.0);
         at.h.resize(n, 0.0);
         self.problem.pacing.fill(&self.membership.zone, &at.loss.value, at.u, &mut at.weight);
-        self.scratch.resize(n, 0.0);
-        fill_slopes(at, &self.scale, &self.target, &mut self.scratch);
-        at.total = f64::max(sum_of_sizes(&at.psi), ROUNDING_FLOOR * sum_of_sizes(&self.scratch));
+        let [rounding, bending] = &mut self.scratch;
+        rounding.resize(n, 0.0);
+        bending.resize(n, 0.0);
+        fill_slopes(at, &self.scale, &self.target, rounding, bending);
+        at.total = f64::max(sum_of_sizes(&at.psi), ROUNDING_FLOOR * sum_of_sizes(rounding));
+        at.bending = sum_of_sizes(bending);
         at.gradient.clear();
         match &self.far {
             Some(far) => {
@@ -306,11 +311,11 @@ impl<'p> Patch<'p> {
 
     /// The Hessian of the smooth part over `columns`, lower triangle, and the magnitude of its diagonal.
     pub fn hessian(&self, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
-        self.hessian_of(&self.at.h, &self.at.far, columns)
+        self.hessian_of(&self.at.h, self.at.bending, &self.at.far, columns)
     }
 
-    /// The same for other curvatures of the rows.
-    pub fn hessian_of(&self, h: &[f64], far: &FarAt, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
+    /// The same for other curvatures of the rows, the difference of numbers whose sizes add up to `bending`.
+    pub fn hessian_of(&self, h: &[f64], bending: f64, far: &FarAt, columns: &[usize]) -> (Vec<f64>, Vec<f64>) {
         let k = columns.len();
         let (mut a, mut magnitude) = (vec![0.0; k * k], vec![0.0; k]);
         let m = self.cols();
@@ -326,9 +331,8 @@ impl<'p> Patch<'p> {
         }
         self.design.gram(h, columns, &mut a);
         // What was summed into the diagonal, by size: judged by the samples that count and the columns' own scale.
-        let total = sum_of_sizes(h);
         for (p, &j) in columns.iter().enumerate() {
-            magnitude[p] = (magnitude[p] + total * self.column_scales[j].powi(2)).max(a[p * k + p].abs());
+            magnitude[p] = (magnitude[p] + bending * self.column_scales[j].powi(2)).max(a[p * k + p].abs());
         }
         (a, magnitude)
     }
@@ -548,18 +552,25 @@ impl<'p> Patch<'p> {
 }
 
 wide_loop! {
-    /// ψ and h of every row, and the magnitudes whose rounding is in ψ at least.
-    fn fill_slopes(at: &mut Evaluation, scale: &[f64], target: &[f64], rounding: &mut [f64]) {
+    /// ψ and h of every row, the magnitudes whose rounding is in ψ at least, and those whose difference h is.
+    fn fill_slopes(
+        at: &mut Evaluation,
+        scale: &[f64],
+        target: &[f64],
+        rounding: &mut [f64],
+        bending: &mut [f64],
+    ) {
         let n = rounding.len();
         let (scale, target, z) = (&scale[..n], &target[..n], &at.z[..n]);
         let (slope, curvature) = (&at.loss.slope[..n], &at.loss.curvature[..n]);
         let (weight, by_loss) = (&at.weight.value[..n], &at.weight.by_loss[..n]);
-        let (psi, h) = (&mut at.psi[..n], &mut at.h[..n]);
+        let (psi, h, bending) = (&mut at.psi[..n], &mut at.h[..n], &mut bending[..n]);
         for i in 0..n {
-            let convex = scale[i] * weight[i] * curvature[i];
+            let (convex, concave) = (weight[i] * curvature[i], by_loss[i] * slope[i] * slope[i]);
             psi[i] = scale[i] * weight[i] * slope[i];
-            h[i] = convex + scale[i] * by_loss[i] * slope[i] * slope[i];
-            rounding[i] = convex * (z[i].abs() + target[i].abs());
+            h[i] = scale[i] * (convex + concave);
+            bending[i] = scale[i] * (convex.abs() + concave.abs());
+            rounding[i] = scale[i] * convex * (z[i].abs() + target[i].abs());
         }
     }
 }

@@ -60,14 +60,12 @@ pub fn age_path(
     }
     let reached = patch.at.t;
     if end.is_err() && !trace.knots.is_empty() {
-        // Where it stopped belongs to the path if it is a solution by its own losses: a landing that failed leaves
-        // the patch anywhere.
+        // Where it stopped belongs to the path if it is a solution: a landing that failed leaves the patch anywhere.
         let mut x = patch.at.x.clone();
         patch.snap(&mut x);
-        patch.evaluate_by_value(reached, &x);
-        patch.set_coords(&x);
-        if patch.violation_of_kkt() <= STILL_ON_THE_PATH {
-            trace.push_knot(RawKnot { t: reached, x });
+        let back = HAIR * (1.0 + reached.abs()) * (first - last).signum();
+        if let Some(t) = [reached, reached + back].into_iter().find(|&t| is_solution(&mut patch, t, &x)) {
+            trace.push_knot(RawKnot { t, x });
         }
     }
     let end = match end {
@@ -97,8 +95,20 @@ pub fn age_path(
     Ok(path)
 }
 
-/// A point with a smaller residual is a solution that may end a path.
+/// A point with a smaller residual is a solution that may end a path ...
 const STILL_ON_THE_PATH: f64 = 1e-11;
+/// ... on whichever side of its threshold rounding puts a loss ...
+const ROUNDING: f64 = 1e-12;
+/// ... and if it is none where the path stopped, it may be one so far before.
+const HAIR: f64 = 1e-9;
+
+fn is_solution(patch: &mut Patch, t: f64, x: &[f64]) -> bool {
+    [0.0, -ROUNDING, ROUNDING].iter().all(|side| {
+        patch.evaluate_by_value(t + side * (1.0 + t.abs()), x);
+        patch.set_coords(x);
+        patch.violation_of_kkt() <= STILL_ON_THE_PATH
+    })
+}
 
 /// ACS steps from a start of one's own choice ...
 const MAX_START_STEPS: usize = 2000;
@@ -154,13 +164,15 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
         }
     };
     let features = problem.coefficients();
-    let knots: Vec<Knot> = (trace.knots.into_iter())
+    let mut knots: Vec<Knot> = (trace.knots.into_iter())
         .map(|k| Knot {
             age: age(k.t),
             intercept: if problem.has_intercept() { k.x[features] } else { 0.0 },
             coef: k.x[..features].to_vec(),
         })
         .collect();
+    // Times that differ in their last digit are one age.
+    knots.dedup();
     let events = (trace.events.iter())
         .filter(|e| if down { e.t <= reached } else { e.t >= reached })
         .map(|e| Event { age: age(e.t), kind: e.kind, cause: e.cause, size: e.size, drop: e.drop })

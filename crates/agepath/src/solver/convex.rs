@@ -149,7 +149,8 @@ impl Patch<'_> {
         self.counters.factorizations += 1;
         let working: Vec<usize> =
             (0..x.len()).filter(|&j| self.l1[j] == 0.0 || x[j] != 0.0 || here.gradient[j].abs() > self.l1[j]).collect();
-        let (a, magnitude) = self.hessian_of(&here.curvature, &here.far, &working);
+        let bending = sum_of_sizes(&here.curvature);
+        let (a, magnitude) = self.hessian_of(&here.curvature, bending, &here.far, &working);
         let pick = |from: &[f64]| working.iter().map(|&j| from[j]).collect::<Vec<_>>();
         let (g, l1, from) = (pick(&here.gradient), pick(&self.l1), pick(x));
         let mut to = from.clone();

@@ -7,7 +7,7 @@
 //! objective about as its quadratic model says. The objective never goes up.
 
 use crate::error::Breakdown;
-use crate::linalg::{Definiteness, axpy};
+use crate::linalg::{Definiteness, axpy, sum_of_sizes};
 use crate::path::curve::{Curve, Halt, Landing};
 use crate::path::patch::{Coord, Patch};
 
@@ -218,7 +218,9 @@ impl Patch<'_> {
         let active = self.membership.active.clone();
         let k = active.len();
         let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
-        let sizes = (0..k).map(|p| magnitude[p] / scaled[p]);
+        // By the curvatures themselves, not by what cancels in them: the way down depends on it.
+        let cancelled = self.at.bending - sum_of_sizes(&self.at.h);
+        let sizes = (0..k).map(|p| magnitude[p] / scaled[p] - cancelled);
         let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s), high.max(s)));
         let mut try_damping = |damping: f64| {
             let (mut damped, mut grown) = (a.to_vec(), magnitude.to_vec());
