@@ -26,6 +26,8 @@ const LOW_QUANTILE: f64 = 0.1;
 
 /// A loss below this share of the worst is none: the accuracy of the fit.
 const NO_LOSS: f64 = 1e-6;
+/// A fit whose worst loss is below this share of that of θ = 0 is perfect: fits are this exact.
+const PERFECT: f64 = 1e-8;
 
 /// The default interval ends this factor above the age where the worst row leaves the last zone, so that every row is in at
 /// its upper end.
@@ -249,15 +251,17 @@ pub fn build(train: &Dataset, scaling: &Scaling, intercept: bool, spec: &Spec) -
 /// where all of them do, and still do with the weights they have there.
 pub fn default_ages(problem: &Problem) -> Result<(f64, f64)> {
     let ordinary = solver::fit(problem, None)?.theta;
-    let losses: Vec<(f64, f64)> = problem.losses(&ordinary).into_iter().zip(problem.scale.iter().copied()).collect();
-    let worst = worst_loss(problem, &ordinary);
-    // A perfect fit has no losses to speak of; any positive interval shows its path.
-    let floor = if worst > 0.0 { worst * f64::EPSILON } else { 1.0 };
+    let (worst, unit) = (worst_loss(problem, &ordinary), worst_loss(problem, &vec![0.0; problem.parameters()]));
+    if worst <= PERFECT * unit {
+        // A perfect fit has no losses to speak of, only their rounding; the loss of a model that says nothing is an age.
+        let age = age_of_threshold(problem, if unit > 0.0 { unit } else { 1.0 });
+        return Ok((round_down(age), round_up(HEADROOM * age)));
+    }
     // Rows without any loss (beyond the margin, inside the tube) say nothing about ages.
-    let some: Vec<(f64, f64)> = losses.iter().copied().filter(|l| l.0 > NO_LOSS * worst).collect();
-    let easy = weighted_quantile(if some.is_empty() { losses } else { some }, LOW_QUANTILE);
-    let low = age_of_threshold(problem, easy.max(floor));
-    let high = age_of_threshold(problem, worst.max(floor)).max(low);
+    let losses = problem.losses(&ordinary).into_iter().zip(problem.scale.iter().copied());
+    let easy = weighted_quantile(losses.filter(|l| l.0 > NO_LOSS * worst).collect(), LOW_QUANTILE);
+    let low = age_of_threshold(problem, easy);
+    let high = age_of_threshold(problem, worst).max(low);
     Ok((round_down(low), round_up(age_with_all_rows(problem, ordinary, HEADROOM * high))))
 }
 
