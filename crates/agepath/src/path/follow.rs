@@ -2,6 +2,7 @@
 
 use super::curve::{Crossing, Curve, Halt, Stability, Verdict};
 use super::types::Cause;
+use crate::error::Breakdown;
 
 /// Newton stops at this relative residual: a few hundred roundings of the terms that cancel.
 const CONVERGED: f64 = 1e-13;
@@ -22,6 +23,8 @@ const STRAIGHT: f64 = 0.03;
 const UNEXPLAINED: f64 = 0.05;
 /// Displacements below this are rounding, whatever the share.
 const TINY_MOVE: f64 = 1e-7;
+/// Times that differ by less, relatively, are the same.
+const SAME_TIME: f64 = 4.0 * f64::EPSILON;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
 const LEAST_STEP: f64 = 1e-9;
 /// Share of the way to a fold that is left after one step ...
@@ -134,6 +137,11 @@ impl<'c, C: Curve> Follower<'c, C> {
         let mut in_place = 0;
         self.anchor()?;
         while self.t != stop {
+            if (stop - self.t).abs() <= SAME_TIME * (1.0 + self.t.abs()) {
+                // An event at the stop itself, placed before it by rounding: there is no step left to take.
+                self.t = stop;
+                return self.anchor();
+            }
             let direction = (stop - self.t).signum();
             let tangent = self.curve.tangent();
             let here = self.waypoint(&tangent);
@@ -194,12 +202,16 @@ impl<'c, C: Curve> Follower<'c, C> {
                     if jumped && self.stop_after_jump {
                         return Ok(());
                     }
+                    in_place += 1;
+                    if in_place > MAX_IN_PLACE {
+                        return Err(Halt::Broken(Breakdown::Stalled));
+                    }
                     continue;
                 }
             }
             in_place = if self.t == before { in_place + 1 } else { 0 };
             if in_place > MAX_IN_PLACE {
-                return Err(Halt::Broken(crate::error::Breakdown::Stalled));
+                return Err(Halt::Broken(Breakdown::Stalled));
             }
             self.reach = self.reach.max(2.5 * (self.t - before).abs());
         }
@@ -211,7 +223,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.curve.evaluate(self.t, &self.x);
         match self.curve.refactor() {
             Stability::Stable => Ok(()),
-            Stability::Unstable => Err(Halt::Broken(crate::error::Breakdown::Stalled)),
+            Stability::Unstable => Err(Halt::Broken(Breakdown::Stalled)),
         }
     }
 
@@ -222,7 +234,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         }
         match self.curve.refactor() {
             Stability::Stable => Ok(()),
-            Stability::Unstable => Err(Halt::Broken(crate::error::Breakdown::Stalled)),
+            Stability::Unstable => Err(Halt::Broken(Breakdown::Stalled)),
         }
     }
 

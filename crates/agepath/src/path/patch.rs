@@ -18,6 +18,9 @@ use std::borrow::Cow;
 /// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
 const SAFE_SHARE: f64 = 0.3;
 
+/// A column that depends on others has their slope; one that is held but pulled harder than this, relatively, does not.
+const PULLED: f64 = 1e-9;
+
 /// The state of one coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coord {
@@ -465,7 +468,8 @@ impl<'p> Patch<'p> {
         let names = self.problem.pacing.zones();
         let cause = Cause::Sample { index: self.row_ids[i], from: names[from as usize], to: names[to as usize] };
         let outward = if upper { self.at.loss.slope[i].signum() } else { -self.at.loss.slope[i].signum() };
-        let flat_exit = if self.factor.any_held() { self.flat_exit(i, outward) } else { None };
+        let held = self.factor.any_held();
+        let flat_exit = if held { self.flat_exit(i, outward) } else { None };
         self.membership.zone[i] = to;
         let old = self.at.h[i];
         self.refresh_row(i);
@@ -474,7 +478,7 @@ impl<'p> Patch<'p> {
         }
         let x = self.row(i);
         let sigma = self.at.h[i] - old;
-        let safe = !self.factor.any_held() && self.factor.update(&x, sigma, SAFE_SHARE);
+        let safe = !held && self.factor.update(&x, sigma, SAFE_SHARE);
         if safe {
             self.counters.updates += 1;
             return Flip { cause, verdict: Verdict::Turning };
@@ -487,6 +491,8 @@ impl<'p> Patch<'p> {
         });
         let verdict = match self.factorize() {
             Definiteness::Indefinite => Verdict::Jump { exit: Some(exit) },
+            // Nothing else had curvature along the exit: every point up to the next threshold is a solution.
+            Definiteness::Semidefinite(_) if !held => Verdict::Jump { exit: Some(exit) },
             _ => Verdict::Turning,
         };
         Flip { cause, verdict }
@@ -587,8 +593,12 @@ impl Curve for Patch<'_> {
 
     fn residual(&self) -> f64 {
         (self.membership.active.iter().enumerate())
-            .filter(|&(p, _)| !self.factor.is_held(p))
-            .map(|(_, &j)| self.relative(j, (self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign()).abs()))
+            .map(|(p, &j)| {
+                let slope = self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign();
+                (self.factor.is_held(p), self.relative(j, slope.abs()))
+            })
+            .filter(|&(held, residual)| !held || residual > PULLED)
+            .map(|(_, residual)| residual)
             .fold(0.0, f64::max)
     }
 

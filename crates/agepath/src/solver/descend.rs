@@ -32,6 +32,8 @@ const FREE_RADIUS: f64 = 0.05;
 const SUFFICIENT: f64 = 0.6;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
+/// Beyond the end of a flat stretch, relative to the size of the point.
+const HAIR: f64 = 1e-9;
 /// First trial length along an exit, and by what and how often it is multiplied.
 const FIRST_EXIT: f64 = 1e-6;
 const EXIT_GROWTH: f64 = 2.0;
@@ -47,8 +49,15 @@ impl Patch<'_> {
         let t = self.at.t;
         let start = self.at.x.clone();
         let from = self.merit(t, &start);
+        let mut flat = None;
         let first = match exit {
-            Some(exit) => self.leave(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?,
+            Some(exit) => match self.leave(t, &start, from, exit) {
+                Some(x) => x,
+                None => {
+                    flat = Some(exit);
+                    self.cross_flat(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?
+                }
+            },
             // Without an exit the membership has just been changed and its weights are not what the losses say: the
             // first ACS step takes them as they are.
             None => self.acs_step().map_err(Halt::Broken)?,
@@ -58,6 +67,9 @@ impl Patch<'_> {
         let end = self.roll(t, near, &start, at_least)?;
         if !self.within_trust() {
             return Err(Halt::Escaped);
+        }
+        if let Some(exit) = flat {
+            self.bend_beyond(t, &end, exit)?;
         }
         let drop = from - self.value();
         let size = end.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
@@ -85,7 +97,36 @@ impl Patch<'_> {
             }
             length *= EXIT_GROWTH;
         }
-        lowest.map(|(_, x)| x)
+        lowest.filter(|_| !self.factor.any_held()).map(|(_, x)| x)
+    }
+
+    /// Where nothing bends along `exit` the objective stays the same up to the next threshold: to a point beyond it.
+    fn cross_flat(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
+        if !self.factor.any_held() {
+            return None;
+        }
+        let mut length = FIRST_EXIT / self.norm(exit);
+        for _ in 0..MAX_EXITS {
+            let mut x = start.to_vec();
+            axpy(length, exit, &mut x);
+            if self.merit(t, &x) - from > 10.0 * NOISE * from.abs() {
+                return Some(x);
+            }
+            length *= EXIT_GROWTH;
+        }
+        None
+    }
+
+    /// Takes the zones a hair beyond the end of a flat stretch, where it must bend, for those at its end.
+    fn bend_beyond(&mut self, t: f64, end: &[f64], exit: &[f64]) -> Result<(), Halt> {
+        let mut beyond = end.to_vec();
+        axpy(HAIR * (1.0 + self.norm(end)) / self.norm(exit), exit, &mut beyond);
+        self.evaluate_by_value(t, &beyond);
+        self.evaluate(t, end);
+        match self.factorize() {
+            Definiteness::Positive => Ok(()),
+            _ => Err(Halt::Broken(Breakdown::Stalled)),
+        }
     }
 
     /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
