@@ -59,6 +59,13 @@ def engine_options(given, X, y, random_state, *, classifier):
     for name, words in (("penalty", PENALTIES), ("loss", LOSSES)):
         if name in options:
             options[name] = words.get(options[name], options[name])
+    if options.get("loss") == "huber":
+        if options.get("pacing", "huber") not in ("huber", DEFAULTS["pacing"]):
+            raise ValueError(
+                f"pacing={options['pacing']!r} with loss='huber': Huber's loss is the squared loss with pacing='huber'; "
+                "leave pacing at its default, or take loss='squared'"
+            )
+        options.update(loss="squared", pacing="huber")
     if "ages" in options:
         options["ages"] = interval(options["ages"])
     options["seed"] = seed_of(random_state)

@@ -24,8 +24,10 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
     Parameters
     ----------
     loss : str, default="squared"
-        ``"squared"``; with ``penalty="l2"`` and a kernel also ``"epsilon_insensitive"`` and ``"quantile"``. With
-        ``pacing="mixture"`` the squared loss at a large age is Huber's, with threshold ``pacing_gamma``.
+        ``"squared"``; ``"huber"``; with ``penalty="l2"`` and a kernel also ``"epsilon_insensitive"`` and ``"quantile"``.
+        ``"huber"`` is the squared loss with ``pacing="huber"``: at every age the solution is Huber's regression with that age as
+        its threshold, and held-out rows choose it. For a threshold of its own, ``pacing_gamma``, with bad rows left out
+        altogether, take the squared loss with ``pacing="mixture"``.
     penalty : {"l1", "l2", "elasticnet", None}, default="l1"
         With the squared loss: Lasso, ridge, elastic net, least squares.
     alpha : float
@@ -51,7 +53,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         How y is scaled first. Robust: by median and 1.4826 MAD, so that the square root of an age is a cut-off in robust
         standard deviations.
     pacing : str
-        How weights depend on losses: ``"linear"``, ``"hard"``, ``"mixture"``, ``"log"``.
+        How weights depend on losses: ``"linear"``, ``"hard"``, ``"mixture"``, ``"log"``, ``"huber"``.
     pacing_gamma, pacing_a : float
         Of the mixture and of the log pacing.
     ages : (float, float) or None, default=None

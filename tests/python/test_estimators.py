@@ -408,6 +408,31 @@ def test_huber_regression_is_the_mixture_at_a_large_age(diabetes):
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theirs.x, atol=1e-4)
 
 
+def test_huber_loss_is_huber_regression_at_every_threshold(diabetes):
+    from scipy.optimize import minimize
+
+    X, y = 10 * diabetes[0][:120, :4], diabetes[1][:120] / 80.0
+    y = np.where(np.arange(len(y)) % 10 == 0, y + 6.0, y)
+    alpha = 0.02
+    options = {"penalty": "l2", "alpha": alpha, "standardize": False, "target_scale": "none"}
+    path = age_path(X, y, loss="huber", ages=(0.2, 5.0), **options)
+    assert not (path.events["kind"] == "jump").any()
+    for threshold in (0.2, 0.37, 1.0, 2.5):
+
+        def huber(theta):
+            r = np.abs(X @ theta[:-1] + theta[-1] - y)
+            loss = np.where(r <= threshold, r**2, 2 * threshold * r - threshold**2)
+            return loss.mean() / 2 + alpha / 2 * theta[:-1] @ theta[:-1]
+
+        theirs = minimize(huber, np.zeros(5), method="BFGS", options={"gtol": 1e-10})
+        ours = path.at(threshold)
+        np.testing.assert_allclose(np.append(ours.coef, ours.intercept), theirs.x, atol=1e-4)
+    model = AgePathRegressor("huber", "l2", cv=4).fit(X, y)
+    assert (model.sample_weight_ < 1).sum() >= 12 and (model.sample_weight_ > 0).all()
+    with pytest.raises(ValueError, match="leave pacing at its default"):
+        AgePathRegressor("huber", pacing="hard").fit(X, y)
+
+
 def test_scorers_choose_the_age_as_well_as_names(diabetes, cancer):
     from sklearn.metrics import f1_score, make_scorer, median_absolute_error
 

@@ -49,7 +49,11 @@ fn prepared(table: &Table, case: &Case, share: f64) -> Prepared {
 /// Ages at which a hinge of C has something to tell: losses around C.
 fn ages(case: &Case) -> (f64, f64) {
     let (low, high) = (0.25 * case.c, 4.0 * case.c);
-    if matches!(case.pacing, PacingSpec::Mixture { .. }) { (low.sqrt(), high.sqrt()) } else { (low, high) }
+    if matches!(case.pacing, PacingSpec::Mixture { .. } | PacingSpec::Huber) {
+        (low.sqrt(), high.sqrt())
+    } else {
+        (low, high)
+    }
 }
 
 fn try_to_follow(problem: &Problem, ages: (f64, f64), direction: Direction) -> agepath::Result<Path> {

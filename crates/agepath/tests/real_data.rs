@@ -6,7 +6,7 @@
 
 use agepath::dataset::{Noise, NoiseKind, ReadOptions, Table, builtin, read};
 use agepath::loss::TargetKind;
-use agepath::pacing::{self, PacingParameters};
+use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
 use agepath::{Breakdown, Problem};
@@ -100,6 +100,12 @@ fn judged(problem: &Problem, path: &Path, kind: TargetKind) -> Option<String> {
         End::Complete => None,
         // At small ages one class may be all that is left, and the intercept has no penalty.
         End::Degenerate { reason: Breakdown::Unbounded, .. } if kind == TargetKind::Sign => None,
+        // Huber's solution is not unique where fewer rows lie inside the threshold than coefficients are not 0.
+        End::Degenerate { .. }
+            if problem.pacing().spec() == PacingSpec::Huber && problem.rows() < problem.features() =>
+        {
+            None
+        }
         end => Some(format!("ends as {end}")),
     }
 }

@@ -49,4 +49,8 @@ impl Pacing for Log {
         let p = 1.0 + self.a * age;
         (p * (p / v).ln() - p + v) / self.a
     }
+
+    fn left_out(&self) -> f64 {
+        0.5
+    }
 }

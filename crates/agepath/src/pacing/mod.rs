@@ -10,11 +10,13 @@
 //! To add one: a file with f, v*, its zones and derivatives, and one row in [`REGISTRY`].
 
 mod hard;
+mod huber;
 mod linear;
 mod log;
 mod mixture;
 
 pub use hard::Hard;
+pub use huber::Huber;
 pub use linear::Linear;
 pub use log::Log;
 pub use mixture::Mixture;
@@ -135,6 +137,11 @@ pub trait Pacing: std::fmt::Debug + Send + Sync {
         true
     }
 
+    /// Rows of at most this weight are left out: 0, or ½ where no weight is ever 0.
+    fn left_out(&self) -> f64 {
+        0.0
+    }
+
     /// v* at the zone that `loss` lies in.
     fn weight(&self, loss: f64, u: f64) -> f64 {
         self.at(self.cuts(u).zone(loss), loss, u).value
@@ -186,6 +193,8 @@ pub enum PacingSpec {
         /// a > 0
         a: f64,
     },
+    /// [`Huber`]
+    Huber,
 }
 
 /// Parameters a pacing may take; each pacing reads its own.
@@ -228,6 +237,11 @@ pub const REGISTRY: &[Entry] = &[
         summary: "1 while the loss is below the age, else (1 + a age)/(1 + a loss)",
         spec: |p| PacingSpec::Log { a: p.a },
     },
+    Entry {
+        name: "huber",
+        summary: "1 while the root of the loss is below the age, else age/sqrt(loss)",
+        spec: |_| PacingSpec::Huber,
+    },
 ];
 
 impl PacingSpec {
@@ -257,6 +271,7 @@ impl PacingSpec {
             PacingSpec::Linear => Box::new(Linear),
             PacingSpec::Mixture { gamma } => Box::new(Mixture { gamma: positive("pacing-gamma", gamma)? }),
             PacingSpec::Log { a } => Box::new(Log { a: positive("pacing-a", a)? }),
+            PacingSpec::Huber => Box::new(Huber),
         })
     }
 }

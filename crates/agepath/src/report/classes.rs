@@ -238,9 +238,9 @@ impl Display for ClassSummary {
         match (&run.chosen, self.age) {
             (Some(chosen), _) => {
                 let (score, error) = (short(chosen.score), short(chosen.standard_error));
-                let (judge, metric, left_out) = (chosen.judge(), &chosen.metric, chosen.excluded);
+                let (judge, metric, fate) = (chosen.judge(), &chosen.metric, chosen.fate());
                 write!(f, "age {}, {judge} {metric} {score} ± {error}", short(chosen.age))?;
-                writeln!(f, ", {left_out} training rows left out")?;
+                writeln!(f, ", {} training rows {fate}", chosen.excluded)?;
             }
             (None, Some(age)) => writeln!(f, "no age could be chosen; the largest is kept, {}", short(age))?,
             (None, None) => writeln!(f, "no age chosen")?,

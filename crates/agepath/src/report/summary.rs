@@ -86,8 +86,10 @@ pub struct Chosen {
     pub coefficients: usize,
     /// Coefficients that are not 0.
     pub active: usize,
-    /// Training rows in the zone of the largest losses.
+    /// Training rows of weight 0; under a pacing that has no weight 0, those that count at most half.
     pub excluded: usize,
+    /// The weight up to which a row counts as excluded.
+    pub excluded_up_to: f64,
     /// Ages that were to be tried but where no solution was found.
     pub unsolved: Vec<f64>,
     /// Ages that were tried but whose solution teaches nothing.
@@ -130,7 +132,7 @@ impl Summary {
             checked: path.certificate.knots_checked + path.certificate.between_checked,
             end: path.end.to_string(),
             seconds: path.work.seconds,
-            chosen: choice.map(|c| Chosen::new(c, prepared.problem.pacing().zones().len() - 1)),
+            chosen: choice.map(|c| Chosen::new(c, prepared.problem.pacing().left_out())),
             noise: found(prepared.noise.as_ref(), choice.map(|c| &c.suspects[..])),
             notices: prepared.notices.iter().map(ToString::to_string).collect(),
         }
@@ -146,7 +148,12 @@ impl Chosen {
         }
     }
 
-    fn new(choice: &Choice, last: usize) -> Chosen {
+    /// What happens to the rows that are excluded.
+    pub(super) fn fate(&self) -> &'static str {
+        if self.excluded_up_to == 0.0 { "are left out" } else { "count at most half" }
+    }
+
+    fn new(choice: &Choice, left_out: f64) -> Chosen {
         let Choice { selection, point, suspects, .. } = choice;
         Chosen {
             age: selection.age,
@@ -161,7 +168,8 @@ impl Chosen {
             kkt: point.kkt,
             coefficients: point.coef.len(),
             active: point.coef.iter().filter(|&&w| w != 0.0).count(),
-            excluded: point.zones.iter().filter(|&&zone| usize::from(zone) == last).count(),
+            excluded: point.weights.iter().filter(|&&weight| weight <= left_out).count(),
+            excluded_up_to: left_out,
             unsolved: selection.unsolved.clone(),
             degenerate: selection.degenerate.clone(),
             noise_fraction: choice.noise_fraction,
@@ -213,8 +221,11 @@ impl Summary {
         }
         writeln!(
             f,
-            "model     {} of {} coefficients are not 0; {} training rows are left out",
-            chosen.active, chosen.coefficients, chosen.excluded
+            "model     {} of {} coefficients are not 0; {} training rows {}",
+            chosen.active,
+            chosen.coefficients,
+            chosen.excluded,
+            chosen.fate()
         )?;
         let rows: Vec<String> = chosen.suspects.iter().map(ToString::to_string).collect();
         writeln!(f, "suspects  rows {}, …", rows.join(", "))?;

@@ -69,6 +69,8 @@ pub fn specs() -> Vec<(String, Spec)> {
             }
         }
     }
+    // The cases of a pacing keep their seeds when another is registered after it.
+    out.sort_by_key(|(_, spec)| spec.pacing == PacingSpec::Huber);
     out
 }
 
@@ -76,7 +78,11 @@ pub fn specs() -> Vec<(String, Spec)> {
 pub fn ages(spec: &Spec) -> (f64, f64) {
     // A mixture's age is the square root of a loss. Below these ages few rows are left.
     let (low, high) = if loss_of(spec).target() == TargetKind::Sign { (0.4, 6.0) } else { (0.3, 20.0) };
-    if matches!(spec.pacing, PacingSpec::Mixture { .. }) { (f64::sqrt(low), f64::sqrt(high)) } else { (low, high) }
+    if matches!(spec.pacing, PacingSpec::Mixture { .. } | PacingSpec::Huber) {
+        (f64::sqrt(low), f64::sqrt(high))
+    } else {
+        (low, high)
+    }
 }
 
 pub fn loss_of(spec: &Spec) -> Box<dyn Loss> {

@@ -33,7 +33,7 @@ pub(super) fn cards(report: &Report) -> Vec<Card> {
             out.push(card("Chosen age", short(chosen.age), why));
             out.push(error_card(summary));
             let share = 100.0 * chosen.excluded as f64 / summary.rows.max(1) as f64;
-            let of = format!("of {} training rows ({share:.0} %) lie in the zone of the largest losses", summary.rows);
+            let of = format!("of {} training rows ({share:.0} %) {}", summary.rows, chosen.fate());
             let about = chosen.noise_fraction.map(|f| {
                 let [share, error] = [f.estimate, f.standard_error].map(|v| 100.0 * v);
                 format!("; about {share:.1} ± {error:.1} % of the rows look wrong")
