@@ -107,7 +107,7 @@ impl Problem {
             v
         };
         let (gram, ridge) = match spec.kernel {
-            Some(kernel) => (Some(dual::gram(&design, intercept, kernel)?), dual::ridge(&spec.penalty)?),
+            Some(kernel) => (Some(dual::gram(&design, intercept, kernel, weights)?), dual::ridge(&spec.penalty)?),
             None if loss.has_pieces() => return Err(dual::needs_kernel(loss.name())),
             None => (None, 0.0),
         };

@@ -63,7 +63,8 @@ impl Kernels {
     pub(super) fn new(task: &Task) -> Result<Kernels> {
         let prepared = &task.all;
         let kernel = Kernel::by_name("rbf", &KernelParameters::default())?;
-        let gram = Gram::new(&prepared.scaling.design(prepared.train.matrix(), false)?, kernel)?;
+        let gram =
+            Gram::new(&prepared.scaling.design(prepared.train.matrix(), false)?, kernel, prepared.train.weights())?;
         let train = (0..gram.len()).flat_map(|i| gram.column(i).to_vec()).collect();
         let test = prepared.scaling.design(task.test.matrix(), false)?;
         let every = |count: usize| (0..count).collect::<Vec<_>>();

@@ -7,13 +7,13 @@ use crate::penalty::Penalty;
 use crate::space::{Design, Gram, Kernel};
 
 /// The kernel matrix of a design, its intercept column left out.
-pub(super) fn gram(design: &Design, intercept: bool, kernel: Kernel) -> Result<Gram> {
+pub(super) fn gram(design: &Design, intercept: bool, kernel: Kernel, weights: Option<&[f64]>) -> Result<Gram> {
     if !intercept {
-        return Gram::new(design, kernel);
+        return Gram::new(design, kernel, weights);
     }
     let rows: Vec<usize> = (0..design.rows()).collect();
     let features: Vec<usize> = (0..design.cols() - 1).collect();
-    Gram::new(&Design::Dense(design.select(&rows, &features)), kernel)
+    Gram::new(&Design::Dense(design.select(&rows, &features)), kernel, weights)
 }
 
 /// α of ½ α ‖f‖²: the only penalty that kernel space knows.

@@ -177,11 +177,11 @@ impl Kernel {
         }
     }
 
-    /// The same kernel with γ as a number.
-    fn resolved(self, x: &Dense) -> Kernel {
+    /// The same kernel with γ as a number; rows count by their weights.
+    fn resolved(self, x: &Dense, weights: Option<&[f64]>) -> Kernel {
         let number = |gamma: Gamma| match gamma {
             Gamma::Value(_) => gamma,
-            Gamma::Scale(_) => Gamma::Value(scale_gamma(x)),
+            Gamma::Scale(_) => Gamma::Value(scale_gamma(x, weights)),
         };
         match self {
             Kernel::Rbf { gamma } => Kernel::Rbf { gamma: number(gamma) },
@@ -206,17 +206,20 @@ impl Kernel {
 }
 
 /// 1/(d · var X); 1 for a constant X.
-fn scale_gamma(x: &Dense) -> f64 {
-    let (mut sum, mut squares) = (0.0, 0.0);
-    let count = (x.rows() * x.cols()).max(1) as f64;
-    for j in 0..x.cols() {
-        sum += x.column(j).iter().sum::<f64>();
-    }
-    let mean = sum / count;
-    for j in 0..x.cols() {
-        squares += x.column(j).iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
-    }
-    let spread = x.cols() as f64 * squares / count;
+fn scale_gamma(x: &Dense, weights: Option<&[f64]>) -> f64 {
+    let ones;
+    let weights = match weights {
+        Some(weights) => weights,
+        None => {
+            ones = vec![1.0; x.rows()];
+            &ones
+        }
+    };
+    let columns = || (0..x.cols()).map(|j| x.column(j));
+    let total = x.cols() as f64 * weights.iter().sum::<f64>();
+    let mean = columns().map(|c| dot(c, weights)).sum::<f64>() / total;
+    let square = |c: &[f64]| c.iter().zip(weights).map(|(v, w)| w * (v - mean) * (v - mean)).sum::<f64>();
+    let spread = x.cols() as f64 * columns().map(square).sum::<f64>() / total;
     if spread > 0.0 { 1.0 / spread } else { 1.0 }
 }
 
@@ -255,8 +258,9 @@ pub struct Gram {
 const TILE: usize = 128;
 
 impl Gram {
-    /// The kernel matrix of the rows of `design`, which has no intercept column.
-    pub fn new(design: &Design, kernel: Kernel) -> Result<Gram> {
+    /// The kernel matrix of the rows of `design`, which has no intercept column. Sample weights (none: all 1) matter for
+    /// γ = 1/(d · var X) only.
+    pub fn new(design: &Design, kernel: Kernel, weights: Option<&[f64]>) -> Result<Gram> {
         kernel.validate()?;
         let n = design.rows();
         check_memory(n, n, available_memory())?;
@@ -265,7 +269,7 @@ impl Gram {
         if kernel == Kernel::Precomputed {
             return Gram::precomputed(&x);
         }
-        let kernel = kernel.resolved(&x);
+        let kernel = kernel.resolved(&x, weights);
         let squares = row_squares(&x);
         let mut gram = Gram { kernel, x, squares, n, values: vec![0.0; n * n] };
         gram.fill();
@@ -435,7 +439,7 @@ mod tests {
         let gamma = Gamma::Value(0.4);
         let parameters = KernelParameters { gamma, degree: 2, coef0: 0.5 };
         for entry in KERNELS.iter().filter(|e| e.name != "precomputed") {
-            let gram = Gram::new(&design, (entry.build)(&parameters)).unwrap();
+            let gram = Gram::new(&design, (entry.build)(&parameters), None).unwrap();
             for (i, j) in [(0, 0), (3, 140), (140, 3), (129, 128)] {
                 let (a, b) = (&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
                 let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
@@ -458,7 +462,7 @@ mod tests {
     #[test]
     fn products_with_columns_equal_plain_sums() {
         let (design, _) = design(150, 3);
-        let gram = Gram::new(&design, Kernel::Rbf { gamma: Gamma::SCALE }).unwrap();
+        let gram = Gram::new(&design, Kernel::Rbf { gamma: Gamma::SCALE }, None).unwrap();
         let index = [5usize, 149, 0, 77, 12, 13];
         let coef = [0.3, -2.0, 1.5, 0.7, -0.2, 0.9];
         let mut out = vec![1.0; 150];
@@ -467,6 +471,16 @@ mod tests {
             let want: f64 = 1.0 + index.iter().zip(&coef).map(|(&k, c)| c * gram.entry(i, k)).sum::<f64>();
             assert!((out - want).abs() < 1e-13);
         }
+    }
+
+    #[test]
+    fn a_row_of_weight_two_is_two_rows() {
+        let rows = |list: &[[f64; 2]]| Design::from_row_major(list.len(), 2, list.as_flattened(), false).unwrap();
+        let scale = Kernel::Rbf { gamma: Gamma::SCALE };
+        let (a, b, c) = ([1.0, 2.0], [0.5, -1.0], [7.0, 3.0]);
+        let repeated = Gram::new(&rows(&[a, a, b]), scale, None).unwrap();
+        let weighted = Gram::new(&rows(&[a, b, c]), scale, Some(&[2.0, 1.0, 0.0])).unwrap();
+        assert!((repeated.entry(0, 2) - weighted.entry(0, 1)).abs() < 1e-15);
     }
 
     #[test]
@@ -479,10 +493,10 @@ mod tests {
     #[test]
     fn a_precomputed_kernel_must_be_square_and_symmetric() {
         let square = Design::from_row_major(2, 2, &[1.0, 0.5, 0.5, 1.0], false).unwrap();
-        assert_eq!(Gram::new(&square, Kernel::Precomputed).unwrap().entry(0, 1), 0.5);
+        assert_eq!(Gram::new(&square, Kernel::Precomputed, None).unwrap().entry(0, 1), 0.5);
         let skew = Design::from_row_major(2, 2, &[1.0, 0.5, 0.4, 1.0], false).unwrap();
-        assert!(Gram::new(&skew, Kernel::Precomputed).unwrap_err().to_string().contains("symmetric"));
+        assert!(Gram::new(&skew, Kernel::Precomputed, None).unwrap_err().to_string().contains("symmetric"));
         let tall = Design::from_row_major(2, 1, &[1.0, 0.5], false).unwrap();
-        assert!(matches!(Gram::new(&tall, Kernel::Precomputed), Err(Error::Shape { .. })));
+        assert!(matches!(Gram::new(&tall, Kernel::Precomputed, None), Err(Error::Shape { .. })));
     }
 }
