@@ -31,6 +31,7 @@ LOSSES = {
     "log_loss": "logistic",
     "squared_hinge": "squared-hinge",
     "epsilon_insensitive": "epsilon-insensitive",
+    "huber": "squared",  # with its own pacing
 }
 
 #: The engine's metrics that scikit-learn calls otherwise.
@@ -59,13 +60,13 @@ def engine_options(given, X, y, random_state, *, classifier):
     for name, words in (("penalty", PENALTIES), ("loss", LOSSES)):
         if name in options:
             options[name] = words.get(options[name], options[name])
-    if options.get("loss") == "huber":
+    if given.get("loss") == "huber":
         if options.get("pacing", "huber") not in ("huber", DEFAULTS["pacing"]):
             raise ValueError(
                 f"pacing={options['pacing']!r} with loss='huber': Huber's loss is the squared loss with pacing='huber'; "
                 "leave pacing at its default, or take loss='squared'"
             )
-        options.update(loss="squared", pacing="huber")
+        options["pacing"] = "huber"
     if "ages" in options:
         options["ages"] = interval(options["ages"])
     options["seed"] = seed_of(random_state)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_array, check_X_y
 
 from . import _agepath, _data, _plot
-from ._options import engine_options, threads_of
+from ._options import LOSSES, engine_options, threads_of
 from ._progress import watched
 from ._scoring import own_score
 
@@ -410,7 +410,7 @@ def age_path(
 def _two_classes(y, options):
     """The two labels if y is to be taken as classes, else None."""
     numeric = np.issubdtype(y.dtype, np.number)
-    loss = options.get("loss")
+    loss = LOSSES.get(options.get("loss"), options.get("loss"))
     if loss is None and "model" not in options:
         wanted = not numeric or len(np.unique(y)) == 2
     else:

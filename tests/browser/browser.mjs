@@ -1,6 +1,6 @@
 // Runs the command and opens its report in the system's Chromium, with the network off.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -11,8 +11,15 @@ const command = process.env.AGEPATH ?? join(root, "target/release/agepath");
 export const shots = join(root, "target/screenshots");
 mkdirSync(shots, { recursive: true });
 
+/// A new directory that is gone when the process ends.
+export function folder() {
+  const dir = mkdtempSync(join(tmpdir(), "agepath-browser-"));
+  process.on("exit", () => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
 /// Runs `agepath` in a new directory and returns that directory.
-export function agepath(args, dir = mkdtempSync(join(tmpdir(), "agepath-browser-"))) {
+export function agepath(args, dir = folder()) {
   execFileSync(command, args, { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
   return dir;
 }

@@ -1,10 +1,9 @@
 // The report in a browser: what a reader does with it, checked against the files beside it.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { agepath, goTo, json, launch, open, shots, values } from "./browser.mjs";
+import { agepath, folder, goTo, json, launch, open, shots, values } from "./browser.mjs";
 
 let browser, demo;
 
@@ -198,7 +197,7 @@ test("it prints, in light colours", async () => {
 });
 
 test("hostile names, labels and file names are only text", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "agepath-hostile-"));
+  const dir = folder();
   const names = ['</script><script>alert("name")</script>', `<img src=x onerror=alert('img')>`, '"quoted, name"', "${alert(1)}{{data}}{b}", "long ".repeat(80)];
   const labels = ["<b>yes</b>", "</td><script>alert(2)</script>"];
   const cell = (text) => `"${text.replaceAll('"', '""')}"`;
@@ -243,7 +242,7 @@ test("without an age chosen, with every pacing and with a kernel the page still 
 });
 
 test("twenty thousand rows open and react", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "agepath-large-"));
+  const dir = folder();
   let seed = 1;
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
   const normal = () => Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
@@ -275,7 +274,7 @@ test("twenty thousand rows open and react", async () => {
 });
 
 test("several classes have one page with a line and a link for each", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "agepath-browser-"));
+  const dir = folder();
   const names = ["<b>red</b>", "green", "blue"];
   const rows = Array.from({ length: 90 }, (_, i) => {
     const k = i % 3;
