@@ -10,7 +10,7 @@ use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
 use agepath::report::PlotFormat;
 use agepath::select::{METRICS, RULES, Rule};
-use agepath::space::{Gamma, KERNELS, Kernel, KernelParameters};
+use agepath::space::{Gamma, KERNELS, KernelChoice, KernelParameters};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -178,15 +178,15 @@ impl PathArgs {
         Ok(options)
     }
 
-    fn kernel(&self) -> Result<Option<Kernel>> {
+    fn kernel(&self) -> Result<KernelChoice> {
         let parameters =
             KernelParameters { gamma: self.kernel_gamma, degree: self.kernel_degree, coef0: self.kernel_coef0 };
         let given = parameters != KernelParameters::default();
         match &self.kernel {
-            Some(name) => Ok(Some(Kernel::by_name(name, &parameters)?)),
+            Some(name) => KernelChoice::by_name(name, &parameters),
             // Parameters alone speak of the model's own kernel.
-            None if given => Ok(Some(Kernel::by_name(KERNELS[0].name, &parameters)?)),
-            None => Ok(None),
+            None if given => KernelChoice::by_name(KERNELS[0].name, &parameters),
+            None => Ok(KernelChoice::OfModel),
         }
     }
 
@@ -254,7 +254,7 @@ pub fn models() -> PossibleValuesParser {
 }
 
 fn kernels() -> PossibleValuesParser {
-    choices(KERNELS.iter().map(|k| (k.name, k.summary)))
+    choices(KernelChoice::names())
 }
 
 /// The pacings.

@@ -9,7 +9,7 @@ use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Validation};
 use agepath::select::{METRICS, RULES, Rule, Scorer};
-use agepath::space::{KERNELS, Kernel, KernelParameters};
+use agepath::space::{KernelChoice, KernelParameters};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -166,7 +166,7 @@ pub fn is_for_classes(model: Option<&str>, loss: Option<&str>) -> PyResult<bool>
     Ok(loss.target() == loss::TargetKind::Sign)
 }
 
-fn kernel(options: &Bound<'_, PyDict>) -> PyResult<Option<Kernel>> {
+fn kernel(options: &Bound<'_, PyDict>) -> PyResult<KernelChoice> {
     let default = KernelParameters::default();
     let gamma = match options.get_item("gamma")?.filter(|g| !g.is_none()) {
         Some(gamma) => {
@@ -181,7 +181,7 @@ fn kernel(options: &Bound<'_, PyDict>) -> PyResult<Option<Kernel>> {
         coef0: get(options, "coef0")?.unwrap_or(default.coef0),
     };
     let name = get::<String>(options, "kernel")?;
-    name.map(|name| Kernel::by_name(&name, &parameters)).transpose().map_err(exception)
+    name.map_or(Ok(KernelChoice::OfModel), |name| KernelChoice::by_name(&name, &parameters)).map_err(exception)
 }
 
 fn pacing(options: &Bound<'_, PyDict>) -> PyResult<Option<PacingSpec>> {
@@ -238,7 +238,7 @@ pub fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("model", list(&mut model::REGISTRY.iter().map(|m| (m.name, m.summary)))?)?;
     out.set_item("pacing", list(&mut pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))?)?;
     out.set_item("metric", list(&mut METRICS.iter().map(|m| (m.name, m.summary)))?)?;
-    out.set_item("kernel", list(&mut KERNELS.iter().map(|k| (k.name, k.summary)))?)?;
+    out.set_item("kernel", list(&mut KernelChoice::names())?)?;
     out.set_item("selection", list(&mut RULES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
     out.set_item("target_scale", list(&mut TARGET_SCALES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;
     Ok(out)

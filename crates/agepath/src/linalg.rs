@@ -2,12 +2,14 @@
 //!
 //! Symmetric matrices are row-major squares of which only the lower triangle is read and written.
 
+mod bounded;
 mod inverse;
 mod krylov;
 mod sums;
 
+pub(crate) use bounded::bounded_least_squares;
 pub use inverse::Inverse;
-pub(crate) use krylov::solve_near_identity;
+pub(crate) use krylov::{Solved, solve_near_identity};
 pub use sums::{accumulate, add_small_gram, combine, smallest, sum_of_sizes};
 
 use faer::linalg::cholesky::llt::factor as llt;

@@ -12,7 +12,7 @@ use crate::model::{Model, Strength};
 use crate::pacing::{PacingParameters, PacingSpec};
 use crate::problem::{Problem, Spec};
 use crate::solver::{self, AcsOptions};
-use crate::space::Kernel;
+use crate::space::{Kernel, KernelChoice};
 
 /// Share of the rows that validate unless told otherwise.
 pub const VALIDATION_FRACTION: f64 = 0.25;
@@ -56,7 +56,7 @@ pub struct PrepareOptions {
     /// Strengths of penalty and loss.
     pub strength: Strength,
     /// The kernel. Default: that of the model, if it has one; else linear space.
-    pub kernel: Option<Kernel>,
+    pub kernel: KernelChoice,
     /// The pacing. Default: [`DEFAULT_PACING`].
     pub pacing: PacingSpec,
     /// Whether the model has an intercept. Default: yes.
@@ -80,7 +80,7 @@ impl Default for PrepareOptions {
         PrepareOptions {
             model: None,
             strength: Strength::default(),
-            kernel: None,
+            kernel: KernelChoice::default(),
             pacing,
             intercept: true,
             standardize: true,
@@ -96,7 +96,7 @@ impl PrepareOptions {
     /// Refuses values that no data could make sense of, before any data is read.
     pub fn validate(&self) -> Result<()> {
         self.pacing.build()?;
-        self.kernel.map_or(Ok(()), |kernel| kernel.validate())?;
+        self.kernel.validate()?;
         let models = match &self.model {
             Some(name) => std::slice::from_ref(Model::by_name(name)?),
             None => crate::model::REGISTRY,
@@ -119,7 +119,7 @@ impl PrepareOptions {
     /// What is fitted. Rows of the file cannot validate a precomputed kernel.
     pub(crate) fn spec(&self, model: &'static Model) -> Result<Spec> {
         let preset = Spec::preset(model, &self.strength, self.pacing);
-        let spec = Spec { kernel: self.kernel.or(preset.kernel), ..preset };
+        let spec = Spec { kernel: self.kernel.resolve(preset.kernel), ..preset };
         if spec.kernel == Some(Kernel::Precomputed) && self.validation != Validation::None {
             return Err(Error::Option {
                 name: "validation",

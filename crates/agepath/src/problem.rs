@@ -5,6 +5,7 @@
 //! where F is the primitive of the pacing's weight at the age in question.
 
 mod dual;
+mod kinked;
 mod rows;
 
 pub use rows::NewRows;
@@ -15,7 +16,8 @@ use crate::loss::{self, Loss, LossParameters, Losses, TargetKind};
 use crate::model::{Model, SampleScale, Strength};
 use crate::pacing::{Pacing, PacingSpec};
 use crate::penalty::Penalty;
-use crate::space::{Design, Gram, Kernel};
+use crate::space::{Design, Gram, Kernel, Products};
+use std::sync::Arc;
 
 /// What to fit, without the data.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +53,7 @@ impl Spec {
 /// Data and model: everything but the age.
 #[derive(Debug)]
 pub struct Problem {
-    pub(crate) design: Design,
+    pub(crate) design: Arc<Design>,
     pub(crate) target: Vec<f64>,
     /// s_i
     pub(crate) scale: Vec<f64>,
@@ -66,9 +68,9 @@ pub struct Problem {
     /// The size of predictors: the root mean square of real targets, 1 for classes.
     pub(crate) predictor_scale: f64,
     intercept: bool,
-    /// The training rows in kernel space; none in linear space.
-    pub(crate) gram: Option<Gram>,
-    /// α of the penalty ½ α ‖f‖² in kernel space.
+    /// The training rows in kernel space, or those of a loss with pieces: the path is then followed in dual coefficients.
+    pub(crate) products: Option<Products>,
+    /// α of the penalty ½ α ‖f‖² there.
     pub(crate) ridge: f64,
 }
 
@@ -106,14 +108,12 @@ impl Problem {
             v.resize(m, 0.0);
             v
         };
-        let (gram, ridge) = match spec.kernel {
-            Some(kernel) => (Some(dual::gram(&design, intercept, kernel, weights)?), dual::ridge(&spec.penalty)?),
-            None if loss.has_pieces() => return Err(dual::needs_kernel(loss.name())),
-            None => (None, 0.0),
-        };
+        let design = Arc::new(design);
+        let products = dual::products(&design, intercept, spec.kernel, weights, &*loss)?;
+        let ridge = if products.is_some() { dual::ridge(&spec.penalty, &*loss)? } else { 0.0 };
         let column_scales = design.column_scales();
         let (mut l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        if gram.is_none() && spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
+        if products.is_none() && spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
             freeze_dependent_columns(&design, &scale, &mut l1);
         }
         let predictor_scale = match loss.target() {
@@ -134,7 +134,7 @@ impl Problem {
             column_scales,
             predictor_scale,
             intercept,
-            gram,
+            products,
             ridge,
         })
     }
@@ -151,7 +151,7 @@ impl Problem {
 
     /// Number of coefficients in θ, the intercept not counted: one per feature, or one per row in kernel space.
     pub fn coefficients(&self) -> usize {
-        if self.gram.is_some() { self.rows() } else { self.features() }
+        if self.gram().is_some() { self.rows() } else { self.features() }
     }
 
     /// Length of θ: coefficients, then the intercept if there is one.
@@ -161,7 +161,15 @@ impl Problem {
 
     /// The kernel with its parameters as numbers; none in linear space.
     pub fn kernel(&self) -> Option<Kernel> {
-        self.gram.as_ref().map(Gram::kernel)
+        self.products.as_ref().and_then(Products::kernel)
+    }
+
+    /// The kernel matrix; none in linear space.
+    pub(crate) fn gram(&self) -> Option<&Gram> {
+        match &self.products {
+            Some(Products::Kernel(gram)) => Some(gram),
+            _ => None,
+        }
     }
 
     /// Whether the last parameter is an intercept.
@@ -198,7 +206,7 @@ impl Problem {
 
     /// The predictors of the training rows at parameters θ.
     pub fn predict(&self, theta: &[f64]) -> Vec<f64> {
-        match &self.gram {
+        match self.gram() {
             Some(gram) => self.predict_dual(gram, theta),
             None => {
                 let mut z = vec![0.0; self.rows()];
@@ -210,7 +218,7 @@ impl Problem {
 
     /// R(θ).
     pub fn penalty(&self, theta: &[f64]) -> f64 {
-        if let Some(gram) = &self.gram {
+        if let Some(gram) = self.gram() {
             return self.penalty_dual(gram, theta);
         }
         let each = theta.iter().zip(&self.l1).zip(&self.l2);
@@ -228,9 +236,12 @@ impl Problem {
     /// to the sum of magnitudes that had to cancel in it. Weights are taken from the losses themselves;
     /// where the weight drops at a threshold and a loss lies on it, either weight is optimal and the better one counts.
     /// In kernel space: the largest distance of a sample's (z, β) from the graph of −ψ, and |Σβ|, relative to C.
+    /// In linear space, a sample at a kink has whichever ψ between the two one-sided ones leaves the least violation.
     pub fn kkt(&self, theta: &[f64], u: f64) -> f64 {
-        if let Some(gram) = &self.gram {
-            return self.kkt_dual(gram, theta, u);
+        match &self.products {
+            Some(Products::Kernel(gram)) => return self.kkt_dual(gram, theta, u),
+            Some(Products::Rows(rows)) => return self.kkt_kinked(rows, theta, u),
+            None => {}
         }
         let mut z = vec![0.0; self.rows()];
         self.design.predict(theta, &mut z);
@@ -248,16 +259,17 @@ impl Problem {
                 .collect();
             (psi, f64::max(total, ROUNDING_FLOOR * floor))
         };
+        let violation = |(psi, total): (Vec<f64>, f64)| self.violation(theta, (&psi, total));
         if self.pacing.is_continuous() {
-            return self.violation(theta, slopes(0.0));
+            return violation(slopes(0.0));
         }
-        self.violation(theta, slopes(TIED)).min(self.violation(theta, slopes(-TIED)))
+        violation(slopes(TIED)).min(violation(slopes(-TIED)))
     }
 
     /// The violation for given ψ of size `total`.
-    fn violation(&self, theta: &[f64], (psi, total): (Vec<f64>, f64)) -> f64 {
+    fn violation(&self, theta: &[f64], (psi, total): (&[f64], f64)) -> f64 {
         let mut gradient = vec![0.0; theta.len()];
-        self.design.accumulate(&psi, &mut gradient);
+        self.design.accumulate(psi, &mut gradient);
         let mut worst = 0.0f64;
         for j in 0..theta.len() {
             let smooth = gradient[j] + self.l2[j] * theta[j];

@@ -7,7 +7,7 @@ use agepath::model::Strength;
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
-use agepath::space::{Gamma, Kernel};
+use agepath::space::{Gamma, Kernel, KernelChoice};
 use agepath::{Breakdown, Problem};
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
@@ -36,7 +36,7 @@ const RBF: Option<Kernel> = Some(Kernel::Rbf { gamma: Gamma::SCALE });
 fn prepared(table: &Table, case: &Case, share: f64) -> Prepared {
     let options = PrepareOptions {
         model: Some(case.model.into()),
-        kernel: case.kernel,
+        kernel: case.kernel.map_or(KernelChoice::None, KernelChoice::Is),
         strength: Strength { loss: LossParameters::with_c(case.c), ..Strength::default() },
         pacing: case.pacing,
         noise: (!case.noise.is_empty()).then(|| case.noise.parse().unwrap()),

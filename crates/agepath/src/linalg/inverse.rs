@@ -2,7 +2,7 @@
 //!
 //! Adding a row with Schur complement σ adds a positive or negative eigenvalue by the sign of σ (Haynsworth); removing row
 //! k takes one away by the sign of (A⁻¹)_kk, which is 1/σ of that row; adding δ to a diagonal entry moves one eigenvalue
-//! through zero exactly when 1 + δ (A⁻¹)_kk is negative. Each change costs O(m²).
+//! through zero exactly when 1 + δ (A⁻¹)_kk is negative, and adding δ xxᵀ when 1 + δ xᵀA⁻¹x is. Each change costs O(m²).
 
 use super::{axpy, clean_vector_registers, dot, vectorised};
 use faer::linalg::solvers::{DenseSolveCore, Lblt};
@@ -40,6 +40,13 @@ pub struct Inverse {
 impl Inverse {
     /// Inverts `a` (row-major m², lower triangle). Answers false, and holds nothing of use, if it is singular to rounding.
     pub fn invert(&mut self, a: &[f64], m: usize) -> bool {
+        let sizes: Vec<f64> = (0..m).map(|k| a[k * m + k].abs()).collect();
+        self.invert_sized(a, &sizes)
+    }
+
+    /// The same with the sizes that pivots are judged by: those of what cancels in them, where the diagonal does not say.
+    pub fn invert_sized(&mut self, a: &[f64], sizes: &[f64]) -> bool {
+        let m = sizes.len();
         self.m = m;
         self.stride = m + m / 4 + 16;
         self.r.clear();
@@ -51,7 +58,7 @@ impl Inverse {
         let factor = Lblt::new(MatRef::from_row_major_slice(a, m, m), Side::Lower);
         let (diagonal, below) = (factor.B_diag().column_vector(), factor.B_subdiag().column_vector());
         let order = factor.P().arrays().0;
-        let size = |k: usize| a[order[k] * m + order[k]].abs();
+        let size = |k: usize| sizes[order[k]];
         let mut k = 0;
         while k < m {
             let (p, s) = (diagonal[k], below[k]);
@@ -84,7 +91,7 @@ impl Inverse {
                 self.r[i * self.stride + j] = inverse[(i, j)];
             }
         }
-        let sound = |k: usize| (self.lower(k)[k] * a[k * m + k]).abs() <= 1.0 / DEPENDENT;
+        let sound = |k: usize| self.lower(k)[k].abs() * sizes[k] <= 1.0 / DEPENDENT;
         self.inertia.0 + self.inertia.1 == m && (0..m).all(|k| sound(k) && self.lower(k).iter().all(|v| v.is_finite()))
     }
 
@@ -190,20 +197,32 @@ impl Inverse {
     /// cannot be told from a singular one this way.
     #[must_use]
     pub fn insert(&mut self, a: &[f64], diagonal: f64) -> bool {
-        self.insert_above(UNRELIABLE, a, diagonal)
+        self.insert_above(UNRELIABLE, a, diagonal, diagonal)
+    }
+
+    /// The same for a diagonal of 0, with the size that the Schur complement would have if nothing cancelled in it.
+    #[must_use]
+    pub fn insert_zero(&mut self, a: &[f64], size: f64) -> bool {
+        self.insert_above(UNRELIABLE, a, 0.0, size)
     }
 
     /// The same unless the row depends on the others, however badly conditioned that makes the matrix.
     #[must_use]
     pub fn insert_unless_dependent(&mut self, a: &[f64], diagonal: f64) -> bool {
-        self.insert_above(DEPENDENT, a, diagonal)
+        self.insert_above(DEPENDENT, a, diagonal, diagonal)
     }
 
-    fn insert_above(&mut self, share: f64, a: &[f64], diagonal: f64) -> bool {
+    /// [`Inverse::insert_zero`] likewise.
+    #[must_use]
+    pub fn insert_zero_unless_dependent(&mut self, a: &[f64], size: f64) -> bool {
+        self.insert_above(DEPENDENT, a, 0.0, size)
+    }
+
+    fn insert_above(&mut self, share: f64, a: &[f64], diagonal: f64, size: f64) -> bool {
         let g = self.times(a);
         let cancelled = dot(a, &g);
         let schur = diagonal - cancelled;
-        if is_below(share, schur, diagonal.abs() + cancelled.abs()) {
+        if is_below(share, schur, size.abs() + cancelled.abs()) {
             return false;
         }
         if self.m + 1 > self.stride {
@@ -259,11 +278,25 @@ impl Inverse {
     #[must_use]
     pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
         let v = self.row(k);
-        let ratio = 1.0 + delta * v[k];
-        if is_below(UNRELIABLE, ratio, 1.0 + (delta * v[k]).abs()) {
+        let along = v[k];
+        self.change_along(delta, &v, along)
+    }
+
+    /// Adds `delta` x xᵀ, likewise.
+    #[must_use]
+    pub fn change_by(&mut self, delta: f64, x: &[f64]) -> bool {
+        let v = self.times(x);
+        let along = dot(x, &v);
+        self.change_along(delta, &v, along)
+    }
+
+    /// Adds `delta` x xᵀ, given v = A⁻¹x and xᵀA⁻¹x.
+    fn change_along(&mut self, delta: f64, v: &[f64], along: f64) -> bool {
+        let ratio = 1.0 + delta * along;
+        if is_below(UNRELIABLE, ratio, 1.0 + (delta * along).abs()) {
             return false;
         }
-        self.add_rank_one(-delta / ratio, &v);
+        self.add_rank_one(-delta / ratio, v);
         if ratio < 0.0 {
             self.count(delta, 1);
             self.count(-delta, -1);
@@ -323,6 +356,12 @@ mod tests {
             a[k * m + k] += delta;
         }
         assert_same(&inverse, &part(&a, m, &kept), m);
+        let v: Vec<f64> = (0..m).map(|k| (k as f64).cos()).collect();
+        for delta in [-0.8, 3.0] {
+            assert!(inverse.change_by(delta, &v));
+            (0..m * m).for_each(|k| a[k] += delta * v[k / m] * v[k % m]);
+            assert_same(&inverse, &part(&a, m, &kept), m);
+        }
         for k in [5, 0, 30, 36] {
             assert!(inverse.swap_remove(k));
             kept.swap_remove(k);

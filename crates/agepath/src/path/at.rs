@@ -30,8 +30,8 @@ impl Path {
         if !(low..=high).contains(&age) {
             return Err(Error::AgeOutside { age, low, high });
         }
-        if let Some(gram) = &problem.gram {
-            let theta = dual::at(problem, gram, high, &self.knots[self.last_not_after(age)], age)?;
+        if let Some(products) = &problem.products {
+            let theta = dual::at(problem, products, high, &self.knots[self.last_not_after(age)], age)?;
             return Ok(point(problem, age, &theta, problem.losses(&theta)));
         }
         let chart = Chart::new(high);

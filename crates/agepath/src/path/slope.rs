@@ -14,9 +14,9 @@ impl Path {
     /// the slope on one of its sides; a coefficient that is 0 there has slope 0.
     pub fn slope(&self, problem: &Problem, age: f64) -> Result<Knot> {
         let point = self.at(problem, age)?;
-        if let Some(gram) = &problem.gram {
+        if let Some(products) = &problem.products {
             let here = Knot { age, coef: point.coef, intercept: point.intercept };
-            let mut coef = dual::slope(problem, gram, self.ages.1, &here)?;
+            let mut coef = dual::slope(problem, products, self.ages.1, &here)?;
             let intercept = if problem.has_intercept() { coef.pop().unwrap_or(0.0) } else { 0.0 };
             return Ok(Knot { age, coef, intercept });
         }

@@ -25,8 +25,8 @@ pub fn age_path(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
     options.validate()?;
-    if let Some(gram) = &problem.gram {
-        return dual::dual_path(problem, gram, options, watch);
+    if let Some(products) = &problem.products {
+        return dual::dual_path(problem, products, options, watch);
     }
     let begun = Instant::now();
     let (low, high) = options.ages;

@@ -3,11 +3,28 @@
 use super::{Problem, TIED};
 use crate::error::{Error, Result};
 use crate::linalg::dot;
+use crate::loss::Loss;
 use crate::penalty::Penalty;
-use crate::space::{Design, Gram, Kernel};
+use crate::space::{Design, Gram, Kernel, Products, Rows};
+use std::sync::Arc;
+
+/// What the path is followed with in dual coefficients; none where linear space alone serves.
+pub(super) fn products(
+    design: &Arc<Design>,
+    intercept: bool,
+    kernel: Option<Kernel>,
+    weights: Option<&[f64]>,
+    loss: &dyn Loss,
+) -> Result<Option<Products>> {
+    Ok(match kernel {
+        Some(kernel) => Some(Products::Kernel(gram(design, intercept, kernel, weights)?)),
+        None if loss.has_pieces() => Some(Products::Rows(Rows::new(design.clone(), intercept))),
+        None => None,
+    })
+}
 
 /// The kernel matrix of a design, its intercept column left out.
-pub(super) fn gram(design: &Design, intercept: bool, kernel: Kernel, weights: Option<&[f64]>) -> Result<Gram> {
+fn gram(design: &Design, intercept: bool, kernel: Kernel, weights: Option<&[f64]>) -> Result<Gram> {
     if !intercept {
         return Gram::new(design, kernel, weights);
     }
@@ -16,25 +33,16 @@ pub(super) fn gram(design: &Design, intercept: bool, kernel: Kernel, weights: Op
     Gram::new(&Design::Dense(design.select(&rows, &features)), kernel, weights)
 }
 
-/// α of ½ α ‖f‖²: the only penalty that kernel space knows.
-pub(super) fn ridge(penalty: &Penalty) -> Result<f64> {
+/// α of ½ α ‖f‖²: the only penalty that kernel space and losses with pieces know.
+pub(super) fn ridge(penalty: &Penalty, loss: &dyn Loss) -> Result<f64> {
     if penalty.l1() == 0.0 && penalty.l2() > 0.0 {
         return Ok(penalty.l2());
     }
     Err(Error::Option {
-        name: "kernel",
-        value: format!("with the penalty {penalty:?}"),
-        expected: "an l2 penalty above 0 in kernel space".into(),
+        name: "penalty",
+        value: format!("{penalty:?}"),
+        expected: format!("an l2 penalty above 0 with a kernel or the {} loss", loss.name()),
     })
-}
-
-/// A loss with pieces outside kernel space.
-pub(super) fn needs_kernel(loss: &str) -> Error {
-    Error::Option {
-        name: "kernel",
-        value: format!("none, with the {loss} loss"),
-        expected: "a kernel (linear for a linear model): this loss is solved in kernel space".into(),
-    }
 }
 
 impl Problem {
@@ -49,7 +57,7 @@ impl Problem {
         Some(w)
     }
 
-    fn split<'t>(&self, theta: &'t [f64]) -> (&'t [f64], f64) {
+    pub(super) fn split<'t>(&self, theta: &'t [f64]) -> (&'t [f64], f64) {
         let n = self.rows();
         (&theta[..n], if self.intercept { theta[n] } else { 0.0 })
     }
@@ -82,7 +90,11 @@ impl Problem {
     }
 
     /// The same for the convex problem with fixed weights.
-    pub(crate) fn kkt_weighted(&self, gram: &Gram, theta: &[f64], weights: &[f64]) -> f64 {
+    pub(crate) fn kkt_weighted(&self, products: &Products, theta: &[f64], weights: &[f64]) -> f64 {
+        let gram = match products {
+            Products::Kernel(gram) => gram,
+            Products::Rows(rows) => return self.kkt_kinked_weighted(rows, theta, weights),
+        };
         let (beta, _) = self.split(theta);
         self.violation_dual(beta, &self.predict_dual(gram, theta), |i, _, _| weights[i])
     }
@@ -105,7 +117,7 @@ impl Problem {
     }
 
     /// How far (z, ψ) is from the graph of ∂φ_i, `weight` being that of a loss on one side of its thresholds.
-    fn off_graph(&self, i: usize, z: f64, psi: f64, unit: f64, weight: impl Fn(f64, f64) -> f64) -> f64 {
+    pub(super) fn off_graph(&self, i: usize, z: f64, psi: f64, unit: f64, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (y, s) = (self.target[i], self.scale[i]);
         let slope = |piece: u8, z: f64, side: f64| {
             let l = self.loss.at_piece(piece, z, y);

@@ -27,7 +27,7 @@ impl Problem {
         if design.cols() != self.design.cols() {
             return Err(Error::Shape { what: "columns of X", expected: self.design.cols(), found: design.cols() });
         }
-        let values = match &self.gram {
+        let values = match self.gram() {
             Some(gram) => {
                 let all: Vec<usize> = (0..rows).collect();
                 let features: Vec<usize> = (0..self.features()).collect();

@@ -42,10 +42,10 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
             &ones
         }
     };
-    if let Some(gram) = &problem.gram {
+    if let Some(products) = &problem.products {
         let theta =
-            dual::fit(problem, gram, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
-        let kkt = problem.kkt_weighted(gram, &theta, weights);
+            dual::fit(problem, products, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+        let kkt = problem.kkt_weighted(products, &theta, weights);
         return Ok(Fit { theta, kkt, iterations: 1 });
     }
     let mut patch = Patch::whole(problem, Chart::new(1.0));
@@ -96,8 +96,8 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
         if kkt <= options.tolerance || fits == options.max_fits {
             return Ok(Acs { theta, kkt, fits });
         }
-        let next = match &problem.gram {
-            Some(gram) => dual::acs(problem, gram, age, &theta),
+        let next = match &problem.products {
+            Some(products) => dual::acs(problem, products, age, &theta),
             None => {
                 patch.evaluate_by_value(t, &theta);
                 let weights = patch.at.weight.value.clone();

@@ -1,4 +1,4 @@
-//! Weighted convex fits in kernel space for losses that are piecewise linear: sequential minimal optimisation.
+//! Weighted convex fits over dual coefficients for losses that are piecewise linear: sequential minimal optimisation.
 //!
 //! The dual is min ½ βᵀKβ − Σ ∫ z_i dβ_i over Σβ = 0 (with an intercept), where β_i runs over the slopes of its pieces: between
 //! −c m_k and −c m_{k+1} (c = s v, m the slopes on both sides of kink k) its predictor is held at the kink. Each step moves
@@ -7,7 +7,12 @@
 
 use crate::linalg::Inverse;
 use crate::loss::MAX_KINKS;
-use crate::space::Gram;
+use crate::space::Products;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// Steps per row before giving up.
 const MAX_STEPS_PER_ROW: usize = 20_000;
@@ -38,6 +43,57 @@ impl Range {
     }
 }
 
+/// The columns of K. Those that are not stored but computed are kept for a while: fits come back to the same few.
+#[derive(Debug)]
+pub(crate) struct Columns<'p> {
+    products: &'p Products,
+    kept: RefCell<HashMap<usize, Rc<[f64]>>>,
+}
+
+/// Bytes of kept columns; beyond that all are forgotten.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// One of them.
+enum Column<'p> {
+    Stored(&'p [f64]),
+    Computed(Rc<[f64]>),
+}
+
+impl Deref for Column<'_> {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match self {
+            Column::Stored(column) => column,
+            Column::Computed(column) => column,
+        }
+    }
+}
+
+impl<'p> Columns<'p> {
+    pub fn new(products: &'p Products) -> Self {
+        Columns { products, kept: RefCell::default() }
+    }
+
+    fn get(&self, i: usize) -> Column<'p> {
+        if let Some(column) = self.kept.borrow().get(&i) {
+            return Column::Computed(column.clone());
+        }
+        match self.products.column(i) {
+            Cow::Borrowed(column) => Column::Stored(column),
+            Cow::Owned(column) => {
+                let column: Rc<[f64]> = column.into();
+                let mut kept = self.kept.borrow_mut();
+                if (kept.len() + 1) * size_of_val(&*column) > KEPT_BYTES {
+                    kept.clear();
+                }
+                kept.insert(i, column.clone());
+                Column::Computed(column)
+            }
+        }
+    }
+}
+
 /// A weighted fit.
 #[derive(Debug)]
 pub(crate) struct DualFit {
@@ -49,7 +105,7 @@ pub(crate) struct DualFit {
 /// A fit in progress.
 #[derive(Clone)]
 struct Smo<'a> {
-    gram: &'a Gram,
+    columns: &'a Columns<'a>,
     ranges: &'a [Range],
     intercept: bool,
     beta: Vec<f64>,
@@ -61,17 +117,23 @@ struct Smo<'a> {
 }
 
 /// Solves from a warm start; None if it does not reach the tolerance.
-pub(crate) fn fit(gram: &Gram, ranges: &[Range], intercept: bool, start: &[f64], tolerance: f64) -> Option<DualFit> {
-    let n = gram.len();
+pub(crate) fn fit(
+    columns: &Columns,
+    ranges: &[Range],
+    intercept: bool,
+    start: &[f64],
+    tolerance: f64,
+) -> Option<DualFit> {
+    let n = columns.products.len();
     let beta: Vec<f64> = start.iter().zip(ranges).map(|(b, r)| r.clamp(*b)).collect();
     let (up, down) = (vec![None; n], vec![None; n]);
-    let mut smo = Smo { gram, ranges, intercept, beta, g: vec![0.0; n], up, down };
+    let mut smo = Smo { columns, ranges, intercept, beta, g: vec![0.0; n], up, down };
     if intercept {
         smo.balance();
     }
     let support: Vec<usize> = (0..n).filter(|&i| smo.beta[i] != 0.0).collect();
     let coef: Vec<f64> = support.iter().map(|&i| smo.beta[i]).collect();
-    gram.accumulate(&support, &coef, &mut smo.g);
+    columns.products.accumulate(&support, &coef, &mut smo.g);
     (0..n).for_each(|i| smo.look(i));
     // Newton usually finishes from a rough solution.
     let mut aim = ROUGH * tolerance;
@@ -127,7 +189,7 @@ impl Smo<'_> {
                 moved.push(to - self.beta[i]);
                 self.beta[i] = to;
             }
-            self.gram.accumulate(&free, &moved, &mut self.g);
+            self.columns.products.accumulate(&free, &moved, &mut self.g);
             (0..self.beta.len()).for_each(|i| self.look(i));
             let (violation, balance) = self.violation(b);
             if violation <= EXACT && balance <= EXACT {
@@ -153,8 +215,7 @@ impl Smo<'_> {
         for (k, &i) in free.iter().enumerate() {
             let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
             row[..p].fill(1.0);
-            let kernel = self.gram.column(i);
-            row[p..].iter_mut().zip(&free[..=k]).for_each(|(out, &j)| *out = kernel[j]);
+            self.columns.products.gather(i, &free[..=k], &mut row[p..]);
             rhs.push(self.held_kink(i)? - self.g[i] - b);
         }
         let mut inverse = Inverse::default();
@@ -198,7 +259,8 @@ impl Smo<'_> {
 
     fn shift(&mut self, i: usize, by: f64, to_limit: Option<f64>) {
         self.beta[i] = to_limit.unwrap_or(self.beta[i] + by);
-        crate::linalg::vectorised(|| crate::linalg::axpy(by, self.gram.column(i), &mut self.g));
+        let column = self.columns.get(i);
+        crate::linalg::vectorised(|| crate::linalg::axpy(by, &column, &mut self.g));
         self.look(i);
     }
 
@@ -216,7 +278,7 @@ impl Smo<'_> {
         let Some((i, high)) = best else {
             return Step::Done(self.lowest_down().unwrap_or(0.0));
         };
-        let column = self.gram.column(i);
+        let column = self.columns.get(i);
         let (mut low, mut partner) = (f64::INFINITY, None);
         let mut gain = 0.0;
         for j in 0..n {
@@ -251,7 +313,7 @@ impl Smo<'_> {
     }
 
     fn curvature(&self, i: usize, j: usize, between: f64) -> f64 {
-        let (a, b) = (self.gram.entry(i, i), self.gram.entry(j, j));
+        let (a, b) = (self.columns.products.square(i), self.columns.products.square(j));
         (a + b - 2.0 * between).max(FLAT * (a.abs() + b.abs()).max(f64::MIN_POSITIVE))
     }
 
@@ -272,7 +334,7 @@ impl Smo<'_> {
             return Step::Done(0.0);
         };
         let room = way * (limit - self.beta[i]);
-        let step = (pull / self.gram.entry(i, i).max(f64::MIN_POSITIVE)).min(room);
+        let step = (pull / self.columns.products.square(i).max(f64::MIN_POSITIVE)).min(room);
         self.shift(i, way * step, (step == room).then_some(limit));
         Step::Moved
     }

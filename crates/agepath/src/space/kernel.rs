@@ -139,13 +139,58 @@ pub const KERNELS: &[KernelEntry] = &[
     },
 ];
 
+/// Which kernel a user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum KernelChoice {
+    /// That of the model, if it has one.
+    #[default]
+    OfModel,
+    /// None: linear space.
+    None,
+    /// This one.
+    Is(Kernel),
+}
+
+/// What users type for linear space.
+const NO_KERNEL: (&str, &str) = ("none", "linear in the features, with one coefficient for each");
+
+impl KernelChoice {
+    /// By registry name, or `none`.
+    pub fn by_name(name: &str, parameters: &KernelParameters) -> Result<KernelChoice> {
+        if name == NO_KERNEL.0 {
+            Ok(KernelChoice::None)
+        } else {
+            Kernel::by_name(name, parameters).map(KernelChoice::Is)
+        }
+    }
+
+    /// Every name with one line about it.
+    pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+        KERNELS.iter().map(|k| (k.name, k.summary)).chain([NO_KERNEL])
+    }
+
+    /// The kernel, given the model's; none in linear space.
+    pub fn resolve(self, of_model: Option<Kernel>) -> Option<Kernel> {
+        match self {
+            KernelChoice::OfModel => of_model,
+            KernelChoice::None => None,
+            KernelChoice::Is(kernel) => Some(kernel),
+        }
+    }
+
+    /// Refuses parameters outside their range.
+    pub fn validate(&self) -> Result<()> {
+        if let KernelChoice::Is(kernel) = self { kernel.validate() } else { Ok(()) }
+    }
+}
+
 impl Kernel {
     /// By registry name.
     pub fn by_name(name: &str, parameters: &KernelParameters) -> Result<Kernel> {
         let entry = KERNELS.iter().find(|e| e.name == name).ok_or_else(|| Error::UnknownName {
             what: "kernel",
             name: name.into(),
-            choices: KERNELS.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
+            choices: KernelChoice::names().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
         })?;
         let kernel = (entry.build)(parameters);
         kernel.validate()?;

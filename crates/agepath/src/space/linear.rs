@@ -133,6 +133,13 @@ impl Csr {
         (&self.indices[range.clone()], &self.values[range])
     }
 
+    /// x_iᵀθ
+    fn product(&self, i: usize, theta: &[f64]) -> f64 {
+        let shift = if self.ones { theta[self.cols] } else { 0.0 };
+        let (indices, values) = self.row(i);
+        shift + indices.iter().zip(values).map(|(&j, v)| theta[j as usize] * v).sum::<f64>()
+    }
+
     fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
         let mut place = vec![usize::MAX; self.all_cols()];
@@ -256,13 +263,21 @@ impl Design {
     pub fn predict(&self, theta: &[f64], z: &mut [f64]) {
         match self {
             Design::Dense(x) => x.predict(theta, z),
-            Design::Sparse(x) => {
-                let shift = if x.ones { theta[x.cols] } else { 0.0 };
-                for (i, z) in z.iter_mut().enumerate() {
-                    let (indices, values) = x.row(i);
-                    *z = shift + indices.iter().zip(values).map(|(&j, v)| theta[j as usize] * v).sum::<f64>();
+            Design::Sparse(x) => z.iter_mut().enumerate().for_each(|(i, z)| *z = x.product(i, theta)),
+        }
+    }
+
+    /// z = Xθ for some of the rows.
+    pub(crate) fn predict_rows(&self, theta: &[f64], rows: &[usize], z: &mut [f64]) {
+        match self {
+            Design::Dense(x) => {
+                z.fill(0.0);
+                for (j, t) in theta.iter().enumerate() {
+                    let column = x.column(j);
+                    z.iter_mut().zip(rows).for_each(|(z, &i)| *z += t * column[i]);
                 }
             }
+            Design::Sparse(x) => z.iter_mut().zip(rows).for_each(|(z, &i)| *z = x.product(i, theta)),
         }
     }
 

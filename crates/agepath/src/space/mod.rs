@@ -2,6 +2,8 @@
 
 mod kernel;
 mod linear;
+mod products;
 
-pub use kernel::{Gamma, Gram, KERNELS, Kernel, KernelEntry, KernelParameters, ScaleWord};
+pub use kernel::{Gamma, Gram, KERNELS, Kernel, KernelChoice, KernelEntry, KernelParameters, ScaleWord};
 pub use linear::{Csr, Dense, Design};
+pub(crate) use products::{Products, Rows};

@@ -100,9 +100,9 @@ impl Dual<'_> {
 
     /// How the others answer when sample `i`, which is in M, is pushed so that z_i moves by `way`.
     fn exit(&mut self, i: usize, way: f64) -> Option<Vec<f64>> {
-        let row = self.members.place[i]? + self.border();
-        let response = self.inverse.row(row);
-        let mut exit = self.spread(&response);
+        let mut push = vec![0.0; self.factor.len()];
+        *push.get_mut(self.members.place[i]? + self.border())? = 1.0;
+        let mut exit = self.spread(&self.factor.times(&push));
         let dz = exit[self.n() + 1 + i];
         let sign = if dz * way < 0.0 { -1.0 } else { 1.0 };
         exit.iter_mut().for_each(|e| *e *= sign);

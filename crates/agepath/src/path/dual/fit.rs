@@ -1,8 +1,10 @@
-//! Weighted convex fits in kernel space: SMO where a kink can pin samples, Newton where ψ is continuous.
+//! Weighted convex fits: SMO where a kink can pin samples, Newton where ψ is continuous.
 
+use super::factor::{Active, Factor};
+use super::states::is_tied;
 use super::{Dual, State};
 use crate::error::Breakdown;
-use crate::linalg::{Inverse, axpy};
+use crate::linalg::axpy;
 use crate::loss::LossAt;
 use crate::solver::smo::{self, DualFit, Range};
 
@@ -29,7 +31,7 @@ impl Dual<'_> {
     fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
         let ranges: Vec<Range> = (0..self.n()).map(|i| self.range(i, c[i])).collect();
         let tolerance = tolerance * self.problem.predictor_scale;
-        let fit = smo::fit(self.gram, &ranges, self.border() == 1, self.beta(x), tolerance);
+        let fit = smo::fit(&self.columns, &ranges, self.border() == 1, self.beta(x), tolerance);
         let DualFit { beta, intercept, z } = fit.ok_or(Breakdown::Newton { residual: tolerance })?;
         let mut out = beta;
         out.push(intercept);
@@ -113,26 +115,15 @@ impl Dual<'_> {
         let fixed: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature <= 0.0 && off(i) != 0.0).collect();
         let change: Vec<f64> = fixed.iter().map(|&i| -off(i)).collect();
         let mut dz = vec![0.0; n];
-        self.gram.accumulate(&fixed, &change, &mut dz);
-        let m = active.len() + p;
-        let mut a = vec![0.0; m * m];
-        let mut rhs = vec![-(sum + change.iter().sum::<f64>()); p];
-        for (k, &i) in active.iter().enumerate() {
-            let h = c[i] * losses[i].curvature;
-            let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
-            row[..p].fill(1.0);
-            let kernel = self.gram.column(i);
-            row[p..].iter_mut().zip(&active[..=k]).for_each(|(out, &j)| *out = kernel[j]);
-            row[k + p] += 1.0 / h;
-            rhs.push(-off(i) / h - dz[i]);
-        }
-        if p == 1 && active.is_empty() {
-            (a[0], rhs[0]) = (1.0, 0.0);
-        }
+        self.products.accumulate(&fixed, &change, &mut dz);
+        let curvature = |i: usize| c[i] * losses[i].curvature;
+        let b = if active.is_empty() { 0.0 } else { -(sum + change.iter().sum::<f64>()) };
+        let mut rhs = vec![b; p];
+        rhs.extend(active.iter().map(|&i| -off(i) / curvature(i) - dz[i]));
         self.counters.factorizations += 1;
-        let mut inverse = Inverse::default();
-        inverse.invert(&a, m);
-        let solved = inverse.times(&rhs);
+        let mut factor = Factor::new(self.products, p);
+        factor.invert(active.iter().map(|&i| Active { sample: i, h: Some(curvature(i)) }).collect());
+        let solved = factor.times(&rhs);
         let mut step = vec![0.0; 2 * n + 1];
         active.iter().zip(&solved[p..]).for_each(|(&i, d)| step[i] = *d);
         fixed.iter().zip(&change).for_each(|(&i, d)| step[i] = *d);
@@ -140,7 +131,7 @@ impl Dual<'_> {
         let db = step[n];
         let all = &mut step[n + 1..];
         all.iter_mut().zip(&dz).for_each(|(out, dz)| *out = dz + db);
-        self.gram.accumulate(&active, &solved[p..], all);
+        self.products.accumulate(&active, &solved[p..], all);
         (residual, step)
     }
 
@@ -154,9 +145,20 @@ impl Dual<'_> {
         (0..self.n()).map(weight).collect()
     }
 
-    /// The weights at x by its losses alone, whatever the states are.
+    /// The weights at x by its losses, whatever the states are; but a sample on a threshold where the weight drops is in
+    /// the zone of its state.
     pub(super) fn weights_at(&self, u: f64, x: &[f64]) -> Vec<f64> {
-        let losses = self.z(x).iter().zip(&self.problem.target).map(|(&z, &y)| self.problem.loss.at(z, y).value);
-        losses.map(|loss| self.problem.pacing.weight(loss, u)).collect()
+        let (z, pacing) = (self.z(x), &self.problem.pacing);
+        let cuts = pacing.cuts(u);
+        let weight = |i: usize| {
+            let loss = self.problem.loss.at(z[i], self.problem.target[i]).value;
+            match self.members.state[i] {
+                State::Smooth { zone, .. } if !pacing.is_continuous() && is_tied(&cuts, loss, zone) => {
+                    pacing.at(zone, loss, u).value.clamp(0.0, 1.0)
+                }
+                _ => pacing.weight(loss, u),
+            }
+        };
+        (0..self.n()).map(weight).collect()
     }
 }

@@ -16,8 +16,10 @@ const SETTLED: f64 = 1e-5;
 const AGAIN: f64 = 0.3;
 /// ... or so many steps have been made.
 const RETRY: usize = 6;
-/// Newton may end at most this share of the distance gone away from where ACS was.
+/// Newton may end at most this share of the distance gone away from where ACS was ...
 const BASIN: f64 = 0.5;
+/// ... or this far, in units of z: where pinned samples hold all predictors, nothing moves but for rounding.
+const IN_PLACE: f64 = 1e-9;
 /// Close to where the path ended a lengthened step may go this many times the distance gone, further out this many.
 const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
@@ -57,7 +59,8 @@ impl Dual<'_> {
         };
         let end = self.walk(t, first, &start, 0.0)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
-        let size = self.distance(&end, &start);
+        // Where pinned samples hold all predictors, β alone may jump: no distance, but not the same point either.
+        let size = if end == start { 0.0 } else { self.distance(&end, &start).max(f64::EPSILON) };
         Ok(Landing { x: end, size, drop })
     }
 
@@ -114,7 +117,7 @@ impl Dual<'_> {
             let settled = pace <= SETTLED;
             if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
                 (tried, since) = (pace, 0);
-                if let Some(end) = self.finish(t, &fit, BASIN * gone.max(pace).max(at_least)) {
+                if let Some(end) = self.finish(t, &fit, IN_PLACE.max(BASIN * gone.max(pace).max(at_least))) {
                     return Ok(end);
                 }
                 if pace == 0.0 {

@@ -1,4 +1,4 @@
-//! The path in kernel space: a curve in (β, b, z).
+//! The path in kernel space, and in linear space that of losses with pieces: a curve in (β, b, z).
 //!
 //! With everything divided by α, sample i either lies on a smooth piece (a zone of the pacing on one side of each kink),
 //! where β = −ψ(z; u), or is *pinned* at a kink, where z is known and β is free between the two one-sided values. Samples
@@ -7,10 +7,11 @@
 //!
 //! M = [ 0  1ᵀ ; 1  K + D ],  D = 1/h for ψ that varies and 0 for pinned samples,
 //!
-//! and a point is a local minimiser exactly when M has one positive eigenvalue per pinned sample and per h > 0, all others
-//! negative. z is part of the point: it is linear in (β, b), so every step carries its own dz.
+//! and the inertia of M tells whether a point is a local minimiser (`factor.rs`). z is part of the point: it is linear in
+//! (β, b), so every step carries its own dz. In linear space K = XXᵀ, and θ = (w, b) with w = Xᵀβ.
 
 mod curve;
+mod factor;
 mod fit;
 mod land;
 mod states;
@@ -22,11 +23,12 @@ pub(super) use track::{at, dual_path, slope};
 
 use super::chart::Chart;
 use super::patch::Counters;
-use crate::linalg::Inverse;
 use crate::loss::{Kinks, LossAt};
 use crate::pacing::{Cuts, WeightAt};
 use crate::problem::Problem;
-use crate::space::Gram;
+use crate::solver::smo::Columns;
+use crate::space::Products;
+use factor::Factor;
 use std::cell::Cell;
 
 /// Where a sample is.
@@ -71,7 +73,7 @@ struct Evaluation {
 #[derive(Debug)]
 pub(super) struct Dual<'p> {
     problem: &'p Problem,
-    gram: &'p Gram,
+    products: &'p Products,
     /// s/α
     scale: Vec<f64>,
     kinks: Vec<Kinks>,
@@ -81,17 +83,17 @@ pub(super) struct Dual<'p> {
     members: Membership,
     marked: Membership,
     at: Evaluation,
-    /// M⁻¹ with the diagonal D it was made for.
-    inverse: Inverse,
-    kept: Vec<f64>,
-    /// Whether `inverse` belongs to the members at all.
+    /// M⁻¹ with the curvatures it was made for.
+    factor: Factor<'p>,
+    /// Whether `factor` belongs to the members at all.
     stale: bool,
     /// Whether it was made at the last evaluated point.
     fresh: bool,
-    /// How large M₀⁻¹Δ was in the last solve, Δ being what the diagonal has drifted since.
+    /// How large M₀⁻¹Δ was in the last solve, Δ being what M has drifted since.
     drifted: f64,
     updates_since_fresh: usize,
     events_since_refresh: Cell<usize>,
+    columns: Columns<'p>,
     guards: Vec<(f64, f64)>,
     pub counters: Counters,
     /// Largest number of active samples.
@@ -99,12 +101,12 @@ pub(super) struct Dual<'p> {
 }
 
 impl<'p> Dual<'p> {
-    pub fn new(problem: &'p Problem, gram: &'p Gram, chart: Chart) -> Self {
-        let n = gram.len();
+    pub fn new(problem: &'p Problem, products: &'p Products, chart: Chart) -> Self {
+        let n = products.len();
         let scale: Vec<f64> = problem.scale.iter().map(|s| s / problem.ridge).collect();
         Dual {
             problem,
-            gram,
+            products,
             kinks: problem.target.iter().map(|&y| problem.loss.kinks(y)).collect(),
             unit: problem.slope_unit() / problem.ridge,
             scale,
@@ -116,13 +118,13 @@ impl<'p> Dual<'p> {
             },
             marked: Membership::default(),
             at: Evaluation::default(),
-            inverse: Inverse::default(),
-            kept: Vec::new(),
+            factor: Factor::new(products, usize::from(problem.has_intercept())),
             stale: true,
             fresh: false,
             drifted: 0.0,
             updates_since_fresh: 0,
             events_since_refresh: Cell::new(0),
+            columns: Columns::new(products),
             guards: Vec::new(),
             counters: Counters::default(),
             largest: 0,
@@ -149,7 +151,7 @@ impl<'p> Dual<'p> {
     }
 
     /// The point with given β and b.
-    pub fn point_of(&self, beta: &[f64], b: f64) -> Vec<f64> {
+    fn point_of(&self, beta: &[f64], b: f64) -> Vec<f64> {
         let n = self.n();
         let mut x = vec![0.0; 2 * n + 1];
         x[..n].copy_from_slice(beta);
@@ -166,12 +168,18 @@ impl<'p> Dual<'p> {
         let b = x[n];
         let z = &mut x[n + 1..];
         z.fill(b);
-        self.gram.accumulate(&support, &coef, z);
+        self.products.accumulate(&support, &coef, z);
     }
 
     /// θ of a point.
     pub fn theta(&self, x: &[f64]) -> Vec<f64> {
-        x[..self.n() + self.border()].to_vec()
+        self.problem.theta_of(self.products, self.beta(x), x[self.n()])
+    }
+
+    /// The point of a solution θ at inverse age u.
+    pub fn point_at(&self, theta: &[f64], u: f64) -> Vec<f64> {
+        let (beta, b) = self.problem.dual_of(self.products, theta, u);
+        self.point_of(&beta, b)
     }
 
     /// Sets t and everything that hangs on it alone.

@@ -1,11 +1,15 @@
 //! Who is where: states by value, and changes of state with the factor kept up to date.
 
+use super::factor::Active;
 use super::{Dual, State};
+use crate::pacing::Cuts;
 
 /// A fresh factor costs about as much as an update for every so many active samples.
 const UPDATES_PER_FACTOR: usize = 10;
 /// β nearer to an end of its interval than this share of it is at the end.
 const AT_END: f64 = 1e-9;
+/// A loss nearer to a threshold than this, relatively, is on it.
+const TIED: f64 = 1e-10;
 
 impl Dual<'_> {
     /// The state that z says, with β deciding at kinks. `reach` is how near counts as being at one.
@@ -26,8 +30,33 @@ impl Dual<'_> {
                 piece = if beta >= high - margin { k as u8 } else { k as u8 + 1 };
             }
         }
-        let zone = self.at.cuts.zone(self.problem.loss.at_piece(piece, z, y).value);
-        State::Smooth { piece, zone }
+        let loss = self.problem.loss.at_piece(piece, z, y).value;
+        if let State::Smooth { piece: before, zone } = self.members.state[i]
+            && before == piece
+            && !self.problem.pacing.is_continuous()
+            && is_tied(&self.at.cuts, loss, zone)
+        {
+            return State::Smooth { piece, zone };
+        }
+        State::Smooth { piece, zone: self.at.cuts.zone(loss) }
+    }
+
+    /// At a point that comes from outside: samples on a threshold where the weight drops are in the zone that β says.
+    pub(super) fn place_tied(&mut self, t: f64, x: &[f64]) {
+        self.set_time(t);
+        for i in (0..self.n()).filter(|_| !self.problem.pacing.is_continuous()) {
+            let (z, y) = (self.z(x)[i], self.problem.target[i]);
+            let piece = self.kinks[i].piece(z);
+            let l = self.problem.loss.at_piece(piece, z, y);
+            let off = |zone: u8| {
+                let weight = self.problem.pacing.at(zone, l.value, self.at.u).value;
+                (x[i] + self.scale[i] * weight * l.slope).abs()
+            };
+            let tied = (0..=self.at.cuts.as_slice().len() as u8).filter(|&zone| is_tied(&self.at.cuts, l.value, zone));
+            if let Some(zone) = tied.min_by(|&a, &b| off(a).total_cmp(&off(b))) {
+                self.members.state[i] = State::Smooth { piece, zone };
+            }
+        }
     }
 
     /// Sets every state by value at (t, x) and evaluates there.
@@ -100,15 +129,13 @@ impl Dual<'_> {
             x[i] = -self.at.psi[i];
         }
         let z = self.n() + 1;
-        self.gram.accumulate(&index, &change, &mut x[z..]);
+        self.products.accumulate(&index, &change, &mut x[z..]);
     }
 
-    /// The value of D for a sample: 1/h, or 0 when pinned.
-    pub(super) fn diagonal(&self, i: usize) -> f64 {
-        match self.members.state[i] {
-            State::Pinned { .. } => 0.0,
-            _ => 1.0 / self.curvature(i),
-        }
+    /// What the factor knows of a sample.
+    pub(super) fn active(&self, i: usize) -> Active {
+        let pinned = matches!(self.members.state[i], State::Pinned { .. });
+        Active { sample: i, h: (!pinned).then(|| self.curvature(i)) }
     }
 
     /// h, kept away from 0: there a sample does not answer to z at all, and a tiny answer stands for none.
@@ -153,40 +180,23 @@ impl Dual<'_> {
         }
     }
 
-    /// The same change in the factor; false, and nothing changed, if it cannot be made.
+    /// The same change in the factor; false if it cannot be made.
     fn update(&mut self, i: usize, before: Option<usize>, after: bool) -> bool {
-        let to = self.diagonal(i);
-        match (before.map(|k| k + self.border()), after) {
+        let to = self.active(i);
+        match (before, after) {
             (None, false) => true,
-            (Some(row), true) => {
-                let done = self.inverse.change_diagonal(row, to - self.kept[row]);
-                self.kept[row] = to;
-                done
-            }
-            (None, true) => {
-                let done = self.inverse.insert(&self.column_of(i), self.gram.entry(i, i) + to);
-                if done {
-                    self.kept.push(to);
-                }
-                done
-            }
-            (Some(row), false) => {
-                let done = self.inverse.swap_remove(row);
-                if done {
-                    self.kept.swap_remove(row);
-                }
-                done
-            }
+            (Some(row), true) => self.factor.change(row, to.h),
+            (None, true) => self.factor.insert(to),
+            (Some(row), false) => self.factor.swap_remove(row),
         }
     }
+}
 
-    /// The new row of M for a sample that is not in it yet.
-    pub(super) fn column_of(&self, i: usize) -> Vec<f64> {
-        let kernel = self.gram.column(i);
-        let mut column = vec![1.0; self.border()];
-        column.extend(self.members.active.iter().map(|&j| kernel[j]));
-        column
-    }
+/// Whether a loss is on a threshold of `zone`: where the weight drops there, rounding must not decide.
+pub(super) fn is_tied(cuts: &Cuts, loss: f64, zone: u8) -> bool {
+    let zone = usize::from(zone);
+    let on = |k: usize| cuts.as_slice().get(k).is_some_and(|cut| (loss * cut.value - 1.0).abs() <= TIED);
+    on(zone) || (zone > 0 && on(zone - 1))
 }
 
 /// In units of slope per unit of z.

@@ -1,42 +1,15 @@
 //! The linear system: M⁻¹ kept by updates, its drift made up for by iteration.
 
 use super::super::curve::Stability;
+use super::factor::{Active, SOLVED};
 use super::{Dual, State};
-use crate::linalg::solve_near_identity;
 
-/// Solutions of linear systems are right to this: a Newton step then gains as many digits.
-const SOLVED: f64 = 1e-5;
-/// Rounds of correction for a diagonal that has moved since the factor was made.
-const MAX_ROUNDS: usize = 20;
 /// The inertia is known from the kept factor as long as M₀⁻¹Δ is smaller than this: an eigenvalue of M passes zero at 1.
 const FAR: f64 = 0.6;
 /// Updates before the inverse is made anew: rounding adds up.
 const MAX_UPDATES: usize = 400;
 
 impl Dual<'_> {
-    /// M over the active samples, lower triangle.
-    fn matrix(&self) -> Vec<f64> {
-        let (p, active) = (self.border(), &self.members.active);
-        let m = active.len() + p;
-        let mut a = vec![0.0; m * m];
-        for (k, &i) in active.iter().enumerate() {
-            let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
-            if p == 1 {
-                row[0] = 1.0;
-            }
-            let kernel = self.gram.column(i);
-            for (out, &j) in row[p..].iter_mut().zip(&active[..=k]) {
-                *out = kernel[j];
-            }
-            row[k + p] += self.kept[k + p];
-        }
-        if p == 1 && active.is_empty() {
-            // Nothing tells where b is: it stays.
-            a[0] = -1.0;
-        }
-        a
-    }
-
     /// Factors M here. Pinned samples that the others determine already are held.
     pub(super) fn factorize(&mut self) {
         self.counters.factorizations += 1;
@@ -44,10 +17,8 @@ impl Dual<'_> {
         self.drifted = 0.0;
         self.fresh = true;
         self.stale = false;
-        let p = self.border();
-        self.kept = self.diagonals();
         self.largest = self.largest.max(self.members.active.len());
-        if self.inverse.invert(&self.matrix(), self.members.active.len() + p) {
+        if self.factor.invert(self.rows()) {
             return;
         }
         // Singular: first the samples that vary, then the pinned ones as far as they are independent.
@@ -56,18 +27,15 @@ impl Dual<'_> {
         let mut waiting = hold;
         self.members.active = keep;
         // A border needs one pinned sample to lean on.
-        let first = if p == 1 { waiting.pop() } else { None };
+        let first = if self.border() == 1 { waiting.pop() } else { None };
         self.members.active.extend(first);
-        self.kept = self.diagonals();
         self.members.place = vec![None; self.n()];
         for (k, &i) in self.members.active.iter().enumerate() {
             self.members.place[i] = Some(k);
         }
-        self.inverse.invert(&self.matrix(), self.members.active.len() + p);
+        self.factor.invert(self.rows());
         for i in waiting {
-            let column = self.column_of(i);
-            if self.inverse.insert_unless_dependent(&column, self.gram.entry(i, i)) {
-                self.kept.push(0.0);
+            if self.factor.pin_unless_dependent(i) {
                 self.members.place[i] = Some(self.members.active.len());
                 self.members.active.push(i);
             } else {
@@ -76,11 +44,9 @@ impl Dual<'_> {
         }
     }
 
-    /// D of all rows of M.
-    fn diagonals(&self) -> Vec<f64> {
-        let mut out = vec![0.0; self.border()];
-        out.extend(self.members.active.iter().map(|&i| self.diagonal(i)));
-        out
+    /// The active samples as the factor knows them.
+    fn rows(&self) -> Vec<Active> {
+        self.members.active.iter().map(|&i| self.active(i)).collect()
     }
 
     /// Holds a sample at the kink where others pin it.
@@ -93,11 +59,7 @@ impl Dual<'_> {
 
     /// Whether M has the inertia of a local minimiser.
     pub(super) fn stability(&self) -> Stability {
-        let pinned = |i: &usize| matches!(self.members.state[*i], State::Pinned { .. });
-        let rows = self.members.active.iter().zip(&self.kept[self.border()..]);
-        let positive = rows.filter(|(i, d)| pinned(i) || **d > 0.0).count();
-        let negative = self.members.active.len() + self.border() - positive;
-        if self.inverse.inertia() == (positive, negative) { Stability::Stable } else { Stability::Unstable }
+        if self.factor.is_stable() { Stability::Stable } else { Stability::Unstable }
     }
 
     /// ‖F‖ over the active samples and Σβ; not a number if any part of it is none.
@@ -123,30 +85,20 @@ impl Dual<'_> {
         self.stability()
     }
 
-    /// M⁻¹ rhs at the last evaluated point: M has drifted by Δ on the diagonal from the kept M₀, so that
-    /// (I + M₀⁻¹Δ)x = M₀⁻¹ rhs.
+    /// M⁻¹ rhs at the last evaluated point.
     pub(super) fn solve(&mut self, rhs: &[f64]) -> Vec<f64> {
         self.refresh_factor(false);
-        let drift = self.drift();
-        let x = self.inverse.times(rhs);
-        if drift.iter().all(|d| *d == 0.0) {
-            return x;
+        let now: Vec<Option<f64>> = self.members.active.iter().map(|&i| self.active(i).h).collect();
+        let solved = self.factor.solve(rhs, &now);
+        if solved.radius > 0.0 {
+            self.drifted = solved.radius;
         }
-        let inverse = &self.inverse;
-        let product = |v: &[f64]| inverse.times(&v.iter().zip(&drift).map(|(v, d)| v * d).collect::<Vec<_>>());
-        let solved = solve_near_identity(x, product, SOLVED, MAX_ROUNDS);
-        self.drifted = solved.radius;
         if solved.residual <= SOLVED {
             return solved.x;
         }
         self.factorize();
-        let rhs = if rhs.len() == self.inverse.len() { rhs } else { return vec![0.0; self.inverse.len()] };
-        self.inverse.times(rhs)
-    }
-
-    /// How far D has moved since the factor was made.
-    fn drift(&self) -> Vec<f64> {
-        self.diagonals().iter().zip(&self.kept).map(|(now, kept)| now - kept).collect()
+        // Whom the new factor holds has no equation any more: no step, and the next one is right.
+        if rhs.len() == self.factor.len() { self.factor.times(rhs) } else { vec![0.0; self.factor.len()] }
     }
 
     /// A step of the active β and b (as solved) over all of (β, b, z).
@@ -160,7 +112,7 @@ impl Dual<'_> {
         dx[n] = db;
         let dz = &mut dx[n + 1..];
         dz.fill(db);
-        self.gram.accumulate(&self.members.active, &solved[p..], dz);
+        self.products.accumulate(&self.members.active, &solved[p..], dz);
         dx
     }
 

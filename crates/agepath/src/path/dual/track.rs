@@ -1,4 +1,4 @@
-//! The whole path in kernel space: start, follow, certify; and the solution at any age.
+//! The whole path: start, follow, certify; and the solution at any age.
 
 use super::super::chart::Chart;
 use super::super::curve::{Curve, Halt};
@@ -9,7 +9,7 @@ use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
 use super::Dual;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
-use crate::space::Gram;
+use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -27,7 +27,7 @@ const ASK_EVERY: usize = 16;
 /// Computes the path; see [`age_path`](super::super::age_path).
 pub(in super::super) fn dual_path(
     problem: &Problem,
-    gram: &Gram,
+    products: &Products,
     options: &PathOptions,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
@@ -37,7 +37,7 @@ pub(in super::super) fn dual_path(
     let (t_low, t_high) = (chart.time(low), chart.time(high));
     let down = options.direction == Direction::Down;
     let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
-    let mut dual = Dual::new(problem, gram, chart);
+    let mut dual = Dual::new(problem, products, chart);
     let x = start(&mut dual, begin, options).map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
     let watch = Watch {
         callback: watch,
@@ -49,7 +49,7 @@ pub(in super::super) fn dual_path(
         end: None,
     };
     let part = (last - first) / PARTS as f64;
-    let mut log = Log { trace: Trace::default(), watch, theta: problem.parameters(), part };
+    let mut log = Log { trace: Trace::default(), watch, problem, products, part };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     log.trace.rewind((0, 0));
@@ -114,13 +114,16 @@ fn stops(options: &PathOptions, t_low: f64, t_high: f64, down: bool) -> Vec<f64>
     shares.into_iter().filter(|s| *s > 0.0).map(at).collect()
 }
 
+/// θ of a knot.
+fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
+    let mut theta = knot.coef.clone();
+    theta.extend(problem.has_intercept().then_some(knot.intercept));
+    theta
+}
+
 /// KKT residuals, from scratch, at every knot: those at random ages are among them.
 fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
-    let kkt = |k: &Knot| {
-        let mut theta = k.coef.clone();
-        theta.extend(problem.has_intercept().then_some(k.intercept));
-        problem.kkt(&theta, 1.0 / k.age)
-    };
+    let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
     Certificate {
         max_kkt: path.knots.iter().map(kkt).fold(0.0, f64::max),
         knots_checked: path.knots.len(),
@@ -153,15 +156,16 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<
 struct Log<'w> {
     trace: Trace,
     watch: Watch<'w>,
-    /// How much of a point is θ.
-    theta: usize,
+    problem: &'w Problem,
+    products: &'w Products,
     /// The length of a part of the path, with its sign.
     part: f64,
 }
 
 impl Log<'_> {
     fn knot(&mut self, t: f64, x: &[f64]) {
-        self.trace.push_knot(RawKnot { t, x: x[..self.theta].to_vec() });
+        let n = self.products.len();
+        self.trace.push_knot(RawKnot { t, x: self.problem.theta_of(self.products, &x[..n], x[n]) });
     }
 
     /// The first point of a part of the path.
@@ -207,9 +211,15 @@ impl Record for Silent {
 }
 
 /// θ at `age`, followed from `knot`.
-pub(in super::super) fn at(problem: &Problem, gram: &Gram, high: f64, knot: &Knot, age: f64) -> Result<Vec<f64>> {
+pub(in super::super) fn at(
+    problem: &Problem,
+    products: &Products,
+    high: f64,
+    knot: &Knot,
+    age: f64,
+) -> Result<Vec<f64>> {
     let chart = Chart::new(high);
-    let mut dual = Dual::new(problem, gram, chart);
+    let mut dual = Dual::new(problem, products, chart);
     let x = follow_to(&mut dual, knot, age)?;
     Ok(dual.theta(&x))
 }
@@ -217,7 +227,8 @@ pub(in super::super) fn at(problem: &Problem, gram: &Gram, high: f64, knot: &Kno
 fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
     let (begin, t) = (dual.chart.time(knot.age), dual.chart.time(age));
     let broken = |reason| Error::NoSolution { age, reason };
-    let x = dual.point_of(&knot.coef, knot.intercept);
+    let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
+    dual.place_tied(begin, &x);
     let x = dual.polish(begin, x.clone()).unwrap_or(x);
     let mut follower = Follower::new(dual, begin, x);
     match follower.advance(t, &mut Silent) {
@@ -228,11 +239,12 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
 }
 
 /// dθ/dλ at the solution `point` at its age.
-pub(in super::super) fn slope(problem: &Problem, gram: &Gram, high: f64, point: &Knot) -> Result<Vec<f64>> {
+pub(in super::super) fn slope(problem: &Problem, products: &Products, high: f64, point: &Knot) -> Result<Vec<f64>> {
     let chart = Chart::new(high);
-    let mut dual = Dual::new(problem, gram, chart);
+    let mut dual = Dual::new(problem, products, chart);
     let t = chart.time(point.age);
-    let x = dual.point_of(&point.coef, point.intercept);
+    let x = dual.point_at(&theta(problem, point), 1.0 / point.age);
+    dual.place_tied(t, &x);
     let stalled = Error::NoSolution { age: point.age, reason: Breakdown::Stalled };
     let x = dual.polish(t, x).ok_or(stalled)?;
     dual.evaluate(t, &x);
@@ -246,18 +258,22 @@ pub(in super::super) fn slope(problem: &Problem, gram: &Gram, high: f64, point: 
 const FIT_TOLERANCE: f64 = 1e-9;
 
 /// θ of the weighted convex fit.
-pub(crate) fn fit(problem: &Problem, gram: &Gram, weights: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
-    let mut dual = Dual::new(problem, gram, Chart::new(1.0));
+pub(crate) fn fit(problem: &Problem, products: &Products, weights: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
+    let mut dual = Dual::new(problem, products, Chart::new(1.0));
     let zero = vec![0.0; 2 * dual.n() + 1];
     let x = dual.fit_to(&zero, weights, FIT_TOLERANCE)?;
     Ok(dual.theta(&x))
 }
 
 /// One step of plain ACS: θ of the fit with the weights of the losses at `theta`.
-pub(crate) fn acs(problem: &Problem, gram: &Gram, age: f64, theta: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
-    let mut dual = Dual::new(problem, gram, Chart::new(age));
-    let n = dual.n();
-    let x = dual.point_of(&theta[..n], theta.get(n).copied().unwrap_or(0.0));
+pub(crate) fn acs(
+    problem: &Problem,
+    products: &Products,
+    age: f64,
+    theta: &[f64],
+) -> std::result::Result<Vec<f64>, Breakdown> {
+    let mut dual = Dual::new(problem, products, Chart::new(age));
+    let x = dual.point_at(theta, 1.0 / age);
     let weight = |l: f64| problem.pacing.weight(l, 1.0 / age);
     let weights: Vec<f64> = problem.losses(theta).into_iter().map(weight).collect();
     let x = dual.fit_to(&x, &weights, FIT_TOLERANCE)?;
