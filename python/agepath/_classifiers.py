@@ -34,8 +34,9 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
     C : float
         Factor of the loss: ½‖w‖² + C Σ vℓ.
     kernel : str or None, default=None
-        None: linear in the features, except for losses with several pieces, which have ``"rbf"``. Else a kernel: ``"linear"``,
-        ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
+        None: linear in the features, except for losses with several pieces, which have ``"rbf"``. ``"none"``: linear in the
+        features, with one coefficient for each, whatever the loss. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``,
+        ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
     gamma, degree, coef0
         Of the kernel, as in :class:`sklearn.svm.SVC`.
     fit_intercept : bool

@@ -24,7 +24,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
     Parameters
     ----------
     loss : str, default="squared"
-        ``"squared"``; ``"huber"``; with ``penalty="l2"`` and a kernel also ``"epsilon_insensitive"`` and ``"quantile"``.
+        ``"squared"``; ``"huber"``; with ``penalty="l2"`` also ``"epsilon_insensitive"`` and ``"quantile"``.
         ``"huber"`` is the squared loss with ``pacing="huber"``: at every age the solution is Huber's regression with that age as
         its threshold, and held-out rows choose it. For a threshold of its own, ``pacing_gamma``, with bad rows left out
         altogether, take the squared loss with ``pacing="mixture"``.
@@ -39,8 +39,9 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
     epsilon, quantile : float
         Of the ε-insensitive and of the quantile loss.
     kernel : str or None, default=None
-        None: linear in the features, except for losses with several pieces, which have ``"rbf"``. Else a kernel: ``"linear"``,
-        ``"rbf"``, ``"poly"``, ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
+        None: linear in the features, except for losses with several pieces, which have ``"rbf"``. ``"none"``: linear in the
+        features, with one coefficient for each, whatever the loss. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``,
+        ``"sigmoid"``, ``"precomputed"`` (with an age of your own as ``selection``).
     gamma, degree, coef0
         Of the kernel, as in :class:`sklearn.svm.SVC`.
     fit_intercept : bool

@@ -54,7 +54,7 @@ pub struct PathArgs {
     /// The quantile of `quantile`
     #[arg(long, default_value_t = LossParameters::default().quantile, allow_negative_numbers = true)]
     quantile: f64,
-    /// Kernel [default: that of the model: rbf for svm, squared-svm, svr and quantile, none for the others]
+    /// Kernel, or `none` [default: that of the model: rbf for svm, squared-svm, svr and quantile, none for the others]
     #[arg(long, value_parser = kernels())]
     kernel: Option<String>,
     /// Gamma of the kernel: a number, or `scale` for 1/(columns x variance)
@@ -183,9 +183,9 @@ impl PathArgs {
             KernelParameters { gamma: self.kernel_gamma, degree: self.kernel_degree, coef0: self.kernel_coef0 };
         let given = parameters != KernelParameters::default();
         match &self.kernel {
-            Some(name) => KernelChoice::by_name(name, &parameters),
+            Some(name) => Ok(KernelChoice::by_name(name, &parameters)?),
             // Parameters alone speak of the model's own kernel.
-            None if given => KernelChoice::by_name(KERNELS[0].name, &parameters),
+            None if given => Ok(KernelChoice::by_name(KERNELS[0].name, &parameters)?),
             None => Ok(KernelChoice::OfModel),
         }
     }

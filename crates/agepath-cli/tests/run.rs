@@ -312,3 +312,29 @@ fn an_interrupted_path_is_written_all_the_same() {
     assert_eq!(path["end"], "interrupted");
     assert!(dir.path().join("out/summary.json").exists());
 }
+
+/// The SVM without a kernel is a linear model in every file: one coefficient per feature.
+#[test]
+fn an_svm_without_a_kernel_is_a_linear_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["path", "builtin:breast_cancer", "--model", "svm", "--kernel", "none", "--noise", "flip:0.3"];
+    let ran = agepath(dir.path(), &[&arguments[..], &["--seed", "3", "--ages", "1:5", "-o", "out"]].concat(), b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(files(&dir.path().join("out")), ALL);
+    let path = json(&dir.path().join("out/path.json"));
+    assert!(path["problem"]["kernel"].is_null() && path["problem"]["loss"] == "hinge", "{}", path["problem"]);
+    assert!(path["certificate"]["max_kkt"].as_f64().unwrap() <= 1e-9, "{}", path["certificate"]);
+    let knots = path["knots"].as_array().unwrap();
+    assert!(knots.iter().all(|k| k["coef"].as_array().unwrap().len() == 30 && k.get("dual").is_none()));
+    let model = json(&dir.path().join("out/model.json"));
+    assert_eq!(model["coef"].as_array().unwrap().len(), 30);
+    assert!(model.get("kernel").is_none_or(Value::is_null), "{model}");
+    let at = agepath(dir.path(), &["at", "out", "--age", "2.5"], b"");
+    assert_eq!(at.code, 0, "{at:?}");
+    let point: Value = serde_json::from_str(at.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(point["coef"].as_array().unwrap().len(), 30);
+    assert!(point["kkt"].as_f64().unwrap() <= 1e-9, "{}", point["kkt"]);
+    let predicted = agepath(dir.path(), &["predict", "out", "builtin:breast_cancer"], b"");
+    assert_eq!(predicted.code, 0, "{predicted:?}");
+    assert_eq!(predicted.stdout.lines().count(), 1 + 569);
+}

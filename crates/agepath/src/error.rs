@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// A kernel matrix that would not fit into memory.
     #[error(
-        "a kernel matrix of {rows} x {cols} needs {:.1} GiB, and {:.1} GiB may be used: take fewer rows, or a linear model",
+        "a kernel matrix of {rows} x {cols} needs {:.1} GiB, and {:.1} GiB may be used: take fewer rows, or no kernel",
         *.bytes as f64 / GIB, *.limit as f64 / GIB
     )]
     KernelTooLarge {

@@ -50,7 +50,7 @@ pub struct Model {
     pub kernel: Option<Kernel>,
 }
 
-/// The kernel of models that cannot do without one.
+/// The kernel of models that are mostly used with one.
 const RBF: Option<Kernel> = Some(Kernel::Rbf { gamma: Gamma::SCALE });
 
 /// Every model.
@@ -97,7 +97,7 @@ pub const REGISTRY: &[Model] = &[
     },
     Model {
         name: "svm",
-        summary: "|w|^2/2 + C sum v max(0, 1 - yz), with a kernel",
+        summary: "|w|^2/2 + C sum v max(0, 1 - yz)",
         loss: "hinge",
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
@@ -105,7 +105,7 @@ pub const REGISTRY: &[Model] = &[
     },
     Model {
         name: "squared-svm",
-        summary: "|w|^2/2 + C sum v max(0, 1 - yz)^2, with a kernel",
+        summary: "|w|^2/2 + C sum v max(0, 1 - yz)^2",
         loss: "squared-hinge",
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
@@ -113,7 +113,7 @@ pub const REGISTRY: &[Model] = &[
     },
     Model {
         name: "svr",
-        summary: "|w|^2/2 + C sum v max(0, |z - y| - epsilon), with a kernel",
+        summary: "|w|^2/2 + C sum v max(0, |z - y| - epsilon)",
         loss: "epsilon-insensitive",
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
@@ -121,7 +121,7 @@ pub const REGISTRY: &[Model] = &[
     },
     Model {
         name: "quantile",
-        summary: "|w|^2/2 + C sum v max(q (y - z), (1 - q)(z - y)), with a kernel",
+        summary: "|w|^2/2 + C sum v max(q (y - z), (1 - q)(z - y))",
         loss: "quantile",
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },

@@ -61,14 +61,19 @@ fn problem(data: &Data, intercept: bool, spec: &Spec) -> Problem {
     Problem::new(design, data.y.clone(), None, intercept, spec).unwrap()
 }
 
-fn try_follow(problem: &Problem, ages: (f64, f64)) -> agepath::Result<Path> {
-    let options = PathOptions {
-        ages,
-        direction: Direction::Down,
-        time_limit: Some(std::time::Duration::from_secs(4)),
-        ..PathOptions::default()
-    };
+fn try_to_follow(problem: &Problem, ages: (f64, f64)) -> agepath::Result<Path> {
+    let options = PathOptions { ages, direction: Direction::Down, ..PathOptions::default() };
     age_path(problem, &options, &mut |_| ControlFlow::Continue(()))
+}
+
+fn follow(problem: &Problem, ages: (f64, f64)) -> Path {
+    try_to_follow(problem, ages).unwrap()
+}
+
+/// Ages above those where one class, or no row at all, is left.
+fn upper_ages(problem: &Problem) -> (f64, f64) {
+    let (low, high) = default_ages(problem).unwrap();
+    ((low * high * high).cbrt(), high)
 }
 
 fn random_ages((low, high): (f64, f64), count: usize) -> Vec<f64> {
@@ -118,52 +123,175 @@ fn compare((linear, a): (&Problem, &Path), (kernel, b): (&Problem, &Path), title
     same
 }
 
+/// Combinations without a path, with a kernel or not: exactly these may stall.
+const STALLING: &[&str] = &["svr mixture"];
+
 #[test]
 fn linear_space_is_the_linear_kernel_on_random_rows() {
-    let mut same = 0;
+    let (mut same, mut stalled) = (0, Vec::new());
     for (name, pacing) in pacings() {
         for model in MODELS {
             for seed in 0..3 {
                 let title = format!("{model} {name} {seed}");
-                if let Ok(only) = std::env::var("ONLY")
-                    && !title.starts_with(&only)
-                {
-                    continue;
-                }
                 let data = data(model, 60, 4, seed);
                 let linear = problem(&data, true, &spec(model, pacing, None));
                 let kernel = problem(&data, true, &spec(model, pacing, Some(Kernel::Linear)));
                 assert_eq!((linear.parameters(), linear.kernel()), (5, None));
-                let (low, high) = default_ages(&linear).unwrap();
-                assert_eq!((low, high), default_ages(&kernel).unwrap(), "{title}");
-                let low = (low * high * high).cbrt();
-                let (a, b) = (try_follow(&linear, (low, high)), try_follow(&kernel, (low, high)));
-                if a.is_err() || b.is_err() {
-                    eprintln!("{title}: {:?} {:?}", a.err(), b.err());
-                    continue;
-                }
-                let (a, b) = (a.unwrap(), b.unwrap());
-                eprintln!(
-                    "{title}: {:?} {} events {} jumps, kernel {:?} {} events {} jumps",
-                    a.end,
-                    a.events.len(),
-                    a.jumps().count(),
-                    b.end,
-                    b.events.len(),
-                    b.jumps().count()
-                );
-                if std::env::var("ONLY").is_ok() {
-                    for (k, path) in [("linear", &a), ("kernel", &b)] {
-                        for e in path.events.iter() {
-                            eprintln!("{k} {:.12} {:?} {:?} {:.3e} {:.3e}", e.age, e.kind, e.cause, e.size, e.drop);
-                        }
-                        eprintln!("{:?}", path.work);
+                let ages = upper_ages(&linear);
+                assert_eq!(ages, upper_ages(&kernel), "{title}");
+                match (try_to_follow(&linear, ages), try_to_follow(&kernel, ages)) {
+                    (Ok(a), Ok(b)) if (a.end, b.end) == (End::Complete, End::Complete) => {
+                        check(&linear, &a, 100, &title);
+                        same += usize::from(compare((&linear, &a), (&kernel, &b), &title));
                     }
+                    _ => stalled.push(format!("{model} {name}")),
                 }
-                check(&linear, &a, 100, &title);
-                same += usize::from(compare((&linear, &a), (&kernel, &b), &title));
             }
         }
     }
-    eprintln!("{same}");
+    stalled.dedup();
+    assert_eq!(stalled, STALLING);
+    // All 45 that have a path; rounding may one day choose another basin.
+    assert!(same >= 40, "{same} pairs of paths jump at the same ages");
+}
+
+fn prepared(table: &Table, model: &str, noise: &str, pacing: PacingSpec, kernel: KernelChoice) -> Prepared {
+    let options = PrepareOptions {
+        model: Some(model.into()),
+        kernel,
+        pacing,
+        noise: Some(noise.parse().unwrap()),
+        validation: Validation::Fraction(0.7),
+        ..PrepareOptions::default()
+    };
+    prepare(table, &options).unwrap()
+}
+
+#[test]
+fn linear_space_is_the_linear_kernel_on_real_rows() {
+    let classes = builtin("breast_cancer", &ReadOptions::default()).unwrap();
+    let numbers = builtin("diabetes", &ReadOptions::default()).unwrap();
+    for (name, pacing) in pacings() {
+        for model in MODELS.into_iter().filter(|m| !STALLING.contains(&format!("{m} {name}").as_str())) {
+            let title = format!("{model} {name}");
+            let (table, noise) =
+                if is_for_classes(model) { (&classes, "flip:0.2") } else { (&numbers, "outliers:0.2") };
+            let linear = prepared(table, model, noise, pacing, KernelChoice::None).problem;
+            let kernel = prepared(table, model, noise, pacing, KernelChoice::Is(Kernel::Linear)).problem;
+            let ages = upper_ages(&linear);
+            let (a, b) = (follow(&linear, ages), follow(&kernel, ages));
+            assert_eq!((a.end, b.end), (End::Complete, End::Complete), "{title}");
+            check(&linear, &a, 12, &title);
+            compare((&linear, &a), (&kernel, &b), &title);
+        }
+    }
+}
+
+#[test]
+fn slopes_match_finite_differences() {
+    for (model, pacing) in [("svm", "linear"), ("squared-svm", "log"), ("quantile", "mixture"), ("svr", "linear")] {
+        let pacing = PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap();
+        let problem = problem(&data(model, 60, 4, 1), true, &spec(model, pacing, None));
+        let path = follow(&problem, upper_ages(&problem));
+        let mut compared = 0;
+        for age in random_ages(path.ages, 12) {
+            let h = 1e-5 * age;
+            let inside = |a: f64| (a / age - 1.0).abs() > 1e-4;
+            if !path.events.iter().all(|e| inside(e.age)) || !path.ages.0.lt(&(age - h)) || age + h > path.ages.1 {
+                continue;
+            }
+            let (below, above) = (path.at(&problem, age - h).unwrap(), path.at(&problem, age + h).unwrap());
+            let slope = path.slope(&problem, age).unwrap();
+            let size = slope.coef.iter().fold(slope.intercept.abs(), |a, s| a.max(s.abs()));
+            let differences = above.coef.iter().zip(&below.coef).map(|(a, b)| (a - b) / (2.0 * h));
+            let all = differences.chain([(above.intercept - below.intercept) / (2.0 * h)]);
+            for (difference, slope) in all.zip(slope.coef.iter().chain([&slope.intercept])) {
+                assert!((difference - slope).abs() <= 1e-5 * (1e-3 + size), "{model} at {age}: {difference}, {slope}");
+            }
+            compared += 1;
+        }
+        assert!(compared >= 6, "{model}: {compared} ages");
+    }
+}
+
+/// The same rows in linear space and with the linear kernel, whatever the design looks like.
+fn assert_same_path(design: impl Fn() -> Design, y: &[f64], intercept: bool, model: &str, title: &str) {
+    for (name, pacing) in pacings().filter(|(name, _)| !STALLING.contains(&format!("{model} {name}").as_str())) {
+        let title = format!("{title}: {model} {name}");
+        let make = |kernel| Problem::new(design(), y.to_vec(), None, intercept, &spec(model, pacing, kernel)).unwrap();
+        let (linear, kernel) = (make(None), make(Some(Kernel::Linear)));
+        let ages = upper_ages(&linear);
+        let (a, b) = (follow(&linear, ages), follow(&kernel, ages));
+        assert_eq!((a.end, b.end), (End::Complete, End::Complete), "{title}");
+        check(&linear, &a, 12, &title);
+        compare((&linear, &a), (&kernel, &b), &title);
+    }
+}
+
+#[test]
+fn without_an_intercept() {
+    for model in MODELS {
+        let Data { n, d, x, y } = data(model, 50, 3, 4);
+        assert_same_path(|| Design::from_row_major(n, d, &x, false).unwrap(), &y, false, model, "no intercept");
+    }
+}
+
+#[test]
+fn a_constant_column() {
+    for model in MODELS {
+        let Data { n, d, mut x, y } = data(model, 50, 4, 5);
+        x.chunks_mut(d).for_each(|row| row[2] = 0.7);
+        assert_same_path(|| Design::from_row_major(n, d, &x, true).unwrap(), &y, true, model, "constant column");
+    }
+}
+
+#[test]
+fn repeated_rows() {
+    for model in MODELS {
+        let Data { n, d, mut x, mut y } = data(model, 50, 4, 6);
+        for i in (0..n - 1).step_by(9) {
+            x.copy_within(i * d..(i + 1) * d, (i + 1) * d);
+            y[i + 1] = y[i];
+        }
+        assert_same_path(|| Design::from_row_major(n, d, &x, true).unwrap(), &y, true, model, "repeated rows");
+    }
+}
+
+#[test]
+fn fewer_rows_than_columns() {
+    for model in MODELS {
+        let Data { n, d, x, y } = data(model, 24, 40, 7);
+        assert_same_path(|| Design::from_row_major(n, d, &x, true).unwrap(), &y, true, model, "wide");
+    }
+}
+
+#[test]
+fn sparse_rows() {
+    for model in MODELS {
+        let Data { n, d, mut x, y } = data(model, 60, 5, 8);
+        x.iter_mut().enumerate().filter(|(k, _)| k % 3 == 1).for_each(|(_, v)| *v = 0.0);
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in x.chunks(d) {
+            for (j, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                indices.push(j as u32);
+                values.push(*v);
+            }
+            starts.push(values.len());
+        }
+        assert_eq!(starts.len(), n + 1);
+        let design = || Design::from_csr(d, starts.clone(), indices.clone(), values.clone(), true).unwrap();
+        assert_same_path(design, &y, true, model, "sparse");
+    }
+}
+
+#[test]
+fn other_penalties_are_refused() {
+    let Data { n, d, x, y } = data("svm", 20, 3, 9);
+    let hinge = spec("svm", PacingSpec::by_name("linear", &PacingParameters::default()).unwrap(), None);
+    for penalty in [Penalty::L1 { alpha: 0.1 }, Penalty::None, Penalty::L2 { alpha: 0.0 }] {
+        let design = Design::from_row_major(n, d, &x, true).unwrap();
+        let spec = Spec { penalty, scale: SampleScale::Sum, ..hinge.clone() };
+        let error = Problem::new(design, y.clone(), None, true, &spec).unwrap_err().to_string();
+        assert!(error.contains("l2 penalty above 0") && error.contains("hinge"), "{error}");
+    }
 }

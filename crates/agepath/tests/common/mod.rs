@@ -47,7 +47,7 @@ pub fn specs() -> Vec<(String, Spec)> {
     let mut out = Vec::new();
     for entry in loss::REGISTRY {
         let built = (entry.build)(&LossParameters::default());
-        // Losses with pieces are solved in kernel space.
+        // Losses with pieces have tests of their own: `kernel.rs` and `linear_kinks.rs`.
         if built.has_pieces() {
             continue;
         }

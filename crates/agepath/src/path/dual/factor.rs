@@ -41,11 +41,8 @@ pub(super) struct Factor<'p> {
 
 impl<'p> Factor<'p> {
     pub fn new(products: &'p Products, border: usize) -> Self {
-        let rows = match products {
-            Products::Rows(rows) if rows.design().cols() < rows.design().rows() => Some(rows),
-            _ => None,
-        };
-        Factor { products, border, active: Vec::new(), inverse: Inverse::default(), rows, pins: Vec::new() }
+        let (rows, inverse) = (products.rows_if_thin(), Inverse::default());
+        Factor { products, border, active: Vec::new(), inverse, rows, pins: Vec::new() }
     }
 
     /// Makes the inverse; false if M is singular to rounding.

@@ -31,7 +31,7 @@ impl Dual<'_> {
     fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
         let ranges: Vec<Range> = (0..self.n()).map(|i| self.range(i, c[i])).collect();
         let tolerance = tolerance * self.problem.predictor_scale;
-        let fit = smo::fit(&self.columns, &ranges, self.border() == 1, self.beta(x), tolerance);
+        let fit = smo::fit(&self.columns, &ranges, self.border() == 1, (self.beta(x), x[self.n()]), tolerance);
         let DualFit { beta, intercept, z } = fit.ok_or(Breakdown::Newton { residual: tolerance })?;
         let mut out = beta;
         out.push(intercept);
