@@ -184,26 +184,3 @@ fn a_linear_kernel_is_linear_space() {
         }
     }
 }
-
-/// Below an age of 2C the model may be a constant whose wrong class is left out; all its rows then enter at 2C.
-#[test]
-fn a_class_that_enters_at_once() {
-    let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
-    let mut strength = Strength::default();
-    strength.loss.c = 0.2;
-    let options = PrepareOptions {
-        model: Some("svm".into()),
-        strength,
-        noise: Some("flip:0.2".parse().unwrap()),
-        validation: Validation::None,
-        ..PrepareOptions::default()
-    };
-    let problem = prepare(&table, &options).unwrap().problem;
-    let ages = default_ages(&problem).unwrap();
-    assert!(ages.0 < 0.4 && ages.1 > 0.4);
-    let options = PathOptions { ages, direction: Direction::Up, ..PathOptions::default() };
-    let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(path.end, End::Complete);
-    assert!(path.certificate.max_kkt <= 1e-9, "{:e}", path.certificate.max_kkt);
-    assert!(path.jumps().any(|jump| (jump.age / 0.4 - 1.0).abs() < 1e-9 && jump.drop >= 0.0));
-}

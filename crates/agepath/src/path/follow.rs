@@ -23,8 +23,6 @@ const STRAIGHT: f64 = 0.03;
 const UNEXPLAINED: f64 = 0.05;
 /// Displacements below this are rounding, whatever the share.
 const TINY_MOVE: f64 = 1e-7;
-/// Further on by this much, relative to 1 + |t|, events that tie are over.
-const HAIR: f64 = 1e-8;
 /// Times that differ by less, relatively, are the same.
 const SAME_TIME: f64 = 4.0 * f64::EPSILON;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
@@ -51,9 +49,6 @@ pub(crate) enum Step<'a> {
     Turn { t: f64, x: &'a [f64], cause: Cause },
     /// The point changed.
     Leap { t: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
-    /// So many events at `t` tie that no order of theirs leads on; a hair later, at `beyond`, they are over. What was told of
-    /// events at `t` is void.
-    Tie { t: f64, beyond: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
     /// The path moved on with nothing to report.
     Move { t: f64, x: &'a [f64] },
 }
@@ -86,10 +81,6 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
-    /// Where the present advance is to end.
-    stop: f64,
-    /// Who has changed at this time.
-    changed: (f64, Vec<Cause>),
 }
 
 /// A point that was passed.
@@ -138,15 +129,12 @@ impl<'c, C: Curve> Follower<'c, C> {
             corrected: 0.0,
             stop_after_jump: false,
             event_budget: usize::MAX,
-            stop: t,
-            changed: (t, Vec::new()),
         }
     }
 
     /// Moves to `stop`, reporting what happens.
     pub fn advance(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
         let mut in_place = 0;
-        self.stop = stop;
         self.anchor()?;
         while self.t != stop {
             if (stop - self.t).abs() <= SAME_TIME * (1.0 + self.t.abs()) {
@@ -434,9 +422,6 @@ impl<'c, C: Curve> Follower<'c, C> {
         let flip = self.curve.flip(guard);
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
-            Verdict::Turning if self.changes_again(flip.cause) => {
-                return self.pass_tie(flip.cause, record).map(|()| true);
-            }
             Verdict::Turning => record.record(Step::Turn { t: self.t, x: &self.x, cause: flip.cause }),
             Verdict::Jump { exit } => return self.leap(flip.cause, exit.as_deref(), Some(guard), record),
         };
@@ -454,8 +439,12 @@ impl<'c, C: Curve> Follower<'c, C> {
     ) -> Result<bool, Halt> {
         let landing = match self.curve.land(exit) {
             Ok(landing) => landing,
-            Err(Halt::Broken(Breakdown::Stalled)) => return self.pass_tie(cause, record).map(|()| true),
-            Err(halt) => return Err(self.give_up(halt)),
+            Err(halt) => {
+                // Nothing has happened: whoever follows a truer curve may try again from here.
+                self.curve.undo();
+                self.anchor()?;
+                return Err(halt);
+            }
         };
         self.last = None;
         self.reach = f64::INFINITY;
@@ -472,43 +461,6 @@ impl<'c, C: Curve> Follower<'c, C> {
         let go_on = record.record(Step::Leap { t: self.t, cause, from: &from, to: &self.x, size, drop });
         self.anchor()?;
         if go_on { Ok(true) } else { Err(Halt::Stopped) }
-    }
-
-    /// Nothing has happened: whoever follows a truer curve may try again from here.
-    fn give_up(&mut self, halt: Halt) -> Halt {
-        self.curve.undo();
-        self.anchor().err().unwrap_or(halt)
-    }
-
-    /// Whether the same has happened before at this very time: then events tie, and go round in circles.
-    fn changes_again(&mut self, cause: Cause) -> bool {
-        if self.changed.0 != self.t {
-            self.changed = (self.t, Vec::new());
-        }
-        let again = self.changed.1.contains(&cause);
-        self.changed.1.push(cause);
-        again
-    }
-
-    /// Descends from the same point a hair further on.
-    fn pass_tie(&mut self, cause: Cause, record: &mut dyn Record) -> Result<(), Halt> {
-        let hair = HAIR * (1.0 + self.t.abs());
-        if (self.stop - self.t).abs() <= hair {
-            return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
-        }
-        let beyond = self.t + hair * (self.stop - self.t).signum();
-        let landing = match self.curve.land_at(beyond, &self.x) {
-            Ok(landing) if landing.size.is_finite() && landing.drop.is_finite() => landing,
-            Ok(_) => return Err(self.give_up(Halt::Broken(Breakdown::Stalled))),
-            Err(halt) => return Err(self.give_up(halt)),
-        };
-        let from = std::mem::replace(&mut self.x, landing.x);
-        let (t, size, drop) = (std::mem::replace(&mut self.t, beyond), landing.size, landing.drop);
-        self.last = None;
-        self.reach = f64::INFINITY;
-        let go_on = record.record(Step::Tie { t, beyond, cause, from: &from, to: &self.x, size, drop });
-        self.anchor()?;
-        if go_on { Ok(()) } else { Err(Halt::Stopped) }
     }
 
     /// The curve turns back here: leave it in the direction it was moving.
@@ -726,10 +678,6 @@ mod tests {
             self.side = self.marked;
         }
 
-        fn land_at(&mut self, _: f64, _: &[f64]) -> Result<Landing, Halt> {
-            Err(Halt::Broken(Breakdown::Stalled))
-        }
-
         /// Bisection between the first sign change of F beyond the point and the point before it.
         fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
             let from = self.x;
@@ -777,7 +725,6 @@ mod tests {
                 Step::Leap { t, cause, from, to, size, drop } => {
                     self.leaps.push((t, cause, [from[0], to[0], size, drop]));
                 }
-                Step::Tie { .. } => unreachable!("a toy has one guard"),
                 Step::Move { t, x } => self.moves.push((t, x[0])),
             }
             true

@@ -651,11 +651,6 @@ impl Curve for Patch<'_> {
         self.descend(exit)
     }
 
-    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
-        self.evaluate_by_value(t, x);
-        self.descend(None)
-    }
-
     fn norm(&self, dx: &[f64]) -> f64 {
         let squares: f64 = dx.iter().zip(&self.column_scales).map(|(d, s)| (d * s).powi(2)).sum();
         squares.sqrt() / self.problem.predictor_scale

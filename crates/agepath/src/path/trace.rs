@@ -55,13 +55,6 @@ impl Trace {
         self.events.push(event);
     }
 
-    /// Takes back the turning points at `t`, the last ones.
-    pub fn forget_turns_at(&mut self, t: f64) {
-        while self.events.last().is_some_and(|e| e.kind == Kind::Turning && e.t == t) {
-            self.events.pop();
-        }
-    }
-
     pub fn mark(&self) -> (usize, usize) {
         (self.events.len(), self.knots.len())
     }
@@ -144,13 +137,6 @@ impl Record for Recorder<'_, '_> {
                 self.knot(t, to);
                 self.trace.push_event(RawEvent { t, kind: Kind::Jump, cause, size, drop });
                 !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
-            }
-            Step::Tie { t, beyond, cause, from, to, size, drop } => {
-                self.trace.forget_turns_at(t);
-                self.knot(t, from);
-                self.knot(beyond, to);
-                self.trace.push_event(RawEvent { t, kind: Kind::Jump, cause, size, drop });
-                self.watch.go_on(t, self.trace)
             }
             Step::Move { t, x } => {
                 if self.keep_moves {

@@ -267,13 +267,6 @@ impl Curve for Dual<'_> {
         self.descend(exit)
     }
 
-    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
-        let from = self.merit(t, x);
-        let end = self.walk(t, x.to_vec(), x, 0.0)?;
-        let drop = self.problem.ridge * (from - self.merit(t, &end));
-        Ok(Landing { size: self.distance(&end, x), x: end, drop })
-    }
-
     fn norm(&self, dx: &[f64]) -> f64 {
         let dz = self.z(dx);
         let squares: f64 = dz.iter().map(|d| d * d).sum();

