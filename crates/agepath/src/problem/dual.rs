@@ -103,7 +103,7 @@ impl Problem {
         let unit = self.slope_unit();
         let samples =
             (0..z.len()).map(|i| self.off_graph(i, z[i], -self.ridge * beta[i], unit, |l, e| weight(i, l, e)));
-        let worst = samples.fold(0.0, f64::max);
+        let worst = samples.fold(0.0, |a: f64, b: f64| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) });
         if !self.intercept {
             return worst;
         }

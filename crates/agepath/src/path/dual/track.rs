@@ -125,7 +125,8 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
 fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
     let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
     Certificate {
-        max_kkt: path.knots.iter().map(kkt).fold(0.0, f64::max),
+        // A residual that is no number is none to vouch for.
+        max_kkt: path.knots.iter().map(kkt).fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) }),
         knots_checked: path.knots.len(),
         between_checked: options.certify.min(MAX_CHECKS),
     }
