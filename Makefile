@@ -56,7 +56,7 @@ bench: .venv/ready
 	cargo build --release --locked
 	.venv/bin/python bench/run.py
 
-# Test error and suspects beside other methods on corrupted data; about half an hour.
+# Test error and suspects beside other methods on corrupted data; an hour, most of it the kernel paths of three sets.
 decide: .venv/ready
 	cargo build --release --locked
 	.venv/bin/pip install --quiet -r bench/decide-requirements.txt
