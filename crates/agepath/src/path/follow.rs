@@ -202,11 +202,6 @@ impl<'c, C: Curve> Follower<'c, C> {
                     if jumped && self.stop_after_jump {
                         return Ok(());
                     }
-                    in_place += 1;
-                    if in_place > MAX_IN_PLACE {
-                        return Err(Halt::Broken(Breakdown::Stalled));
-                    }
-                    continue;
                 }
             }
             in_place = if self.t == before { in_place + 1 } else { 0 };

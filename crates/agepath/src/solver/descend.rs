@@ -80,14 +80,22 @@ impl Patch<'_> {
         self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
     }
 
+    /// Points ever further along `exit`.
+    fn along<'a>(&self, start: &'a [f64], exit: &'a [f64]) -> impl Iterator<Item = Vec<f64>> + use<'a> {
+        let point = |length: &mut f64, _| {
+            let mut x = start.to_vec();
+            axpy(*length, exit, &mut x);
+            *length *= EXIT_GROWTH;
+            Some(x)
+        };
+        (0..MAX_EXITS).scan(FIRST_EXIT / self.norm(exit), point)
+    }
+
     /// Goes along `exit` until the objective has begun to fall. The smallest jumps fall by little more than rounding:
     /// then the lowest point seen has to do.
     fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
-        let mut length = FIRST_EXIT / self.norm(exit);
         let mut lowest: Option<(f64, Vec<f64>)> = None;
-        for _ in 0..MAX_EXITS {
-            let mut x = start.to_vec();
-            axpy(length, exit, &mut x);
+        for x in self.along(start, exit) {
             let rise = self.merit(t, &x) - from;
             if rise < -10.0 * NOISE * from.abs() {
                 return Some(x);
@@ -95,7 +103,6 @@ impl Patch<'_> {
             if rise < lowest.as_ref().map_or(0.0, |(low, _)| *low) {
                 lowest = Some((rise, x));
             }
-            length *= EXIT_GROWTH;
         }
         lowest.filter(|_| !self.factor.any_held()).map(|(_, x)| x)
     }
@@ -105,16 +112,7 @@ impl Patch<'_> {
         if !self.factor.any_held() {
             return None;
         }
-        let mut length = FIRST_EXIT / self.norm(exit);
-        for _ in 0..MAX_EXITS {
-            let mut x = start.to_vec();
-            axpy(length, exit, &mut x);
-            if self.merit(t, &x) - from > 10.0 * NOISE * from.abs() {
-                return Some(x);
-            }
-            length *= EXIT_GROWTH;
-        }
-        None
+        self.along(start, exit).find(|x| self.merit(t, x) - from > 10.0 * NOISE * from.abs())
     }
 
     /// Takes the zones a hair beyond the end of a flat stretch, where it must bend, for those at its end.
