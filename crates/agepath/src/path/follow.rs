@@ -6,8 +6,6 @@ use crate::error::Breakdown;
 
 /// Newton stops at this relative residual: a few hundred roundings of the terms that cancel.
 const CONVERGED: f64 = 1e-13;
-/// An event on the way need not be that close: the next correction makes up for it. Its time is right to about this.
-const LOCATED: f64 = 1e-11;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-11;
 /// Newton iterations before giving up.
@@ -328,7 +326,7 @@ impl<'c, C: Curve> Follower<'c, C> {
     fn correct(&mut self, t: f64, tangent: &[f64]) -> Option<Vec<f64>> {
         let step = t - self.t;
         let mut x = self.predict(step, tangent);
-        self.newton(&mut x, step, tangent, CONVERGED, |_, _, _| t)?;
+        self.newton(&mut x, step, tangent, |_, _, _| t)?;
         Some(x)
     }
 
@@ -338,7 +336,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let mut x = self.predict(step, tangent);
         let mut t = self.t + step;
         let mut slope = tangent.to_vec();
-        self.newton(&mut x, step, tangent, LOCATED, |curve, dx, stage| {
+        self.newton(&mut x, step, tangent, |curve, dx, stage| {
             if stage == Stage::Fresh {
                 slope = curve.tangent();
             }
@@ -362,7 +360,6 @@ impl<'c, C: Curve> Follower<'c, C> {
         x: &mut [f64],
         step: f64,
         tangent: &[f64],
-        tolerance: f64,
         mut adjust: impl FnMut(&mut C, &mut [f64], Stage) -> f64,
     ) -> Option<()> {
         let allowed = PREDICTOR_SHARE * step.abs() * self.curve.norm(tangent) + TINY_MOVE;
@@ -381,7 +378,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 return None;
             }
             let old_t = t;
-            if residual > SLOW * last && residual > tolerance {
+            if residual > SLOW * last && residual > CONVERGED {
                 if fresh && residual > 0.5 * last {
                     return (residual <= STAGNATED).then_some(());
                 }
@@ -392,10 +389,10 @@ impl<'c, C: Curve> Follower<'c, C> {
             } else {
                 fresh = false;
             }
-            let solved = residual <= tolerance;
+            let solved = residual <= CONVERGED;
             let mut dx = if solved { vec![0.0; x.len()] } else { self.curve.newton_step() };
             t = adjust(self.curve, &mut dx, if fresh { Stage::Fresh } else { Stage::Chord });
-            if solved && (t - old_t).abs() <= 0.1 * tolerance * (1.0 + t.abs()) {
+            if solved && (t - old_t).abs() <= CONVERGED * (1.0 + t.abs()) {
                 return Some(());
             }
             moved += self.curve.norm(&dx);

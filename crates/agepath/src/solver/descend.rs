@@ -32,6 +32,10 @@ const FREE_RADIUS: f64 = 0.05;
 const SUFFICIENT: f64 = 0.6;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-14;
+/// Instead of an ACS step, ever shorter steps ahead are tried down to this share ...
+const LEAST_SHARE: f64 = 0.05;
+/// ... and, where the objective cannot even tell the ACS step from none, while they are this many times as long as that.
+const WORTHWHILE: f64 = 4.0;
 /// Beyond the end of a flat stretch, relative to the size of the point.
 const HAIR: f64 = 1e-9;
 /// First trial length along an exit, and by what and how often it is multiplied.
@@ -171,9 +175,13 @@ impl Patch<'_> {
         Err(Halt::Broken(Breakdown::Stalled))
     }
 
-    /// x + step, or a shorter step in the same direction, if that is lower than the ACS step `fit`.
-    fn lower_by(&self, t: f64, x: &[f64], step: &[f64], fit: &[f64], than: f64) -> Option<Vec<f64>> {
-        [1.0, 0.25, 0.0625].into_iter().find_map(|share| {
+    /// x + step, or a shorter step in the same direction, if that is lower than the ACS step `fit`, whose value is `than`.
+    fn lower_by(&mut self, t: f64, x: &[f64], step: &[f64], fit: &[f64], than: f64) -> Option<Vec<f64>> {
+        let rounding = NOISE * than.abs();
+        let told_apart = (self.value() - than).abs() > rounding;
+        let least = if told_apart { LEAST_SHARE } else { WORTHWHILE * self.distance(fit, x) / self.norm(step) };
+        let shares = std::iter::successors(Some(1.0), |share| Some(0.25 * share));
+        shares.take_while(|&share| share > least).find_map(|share| {
             let mut trial = x.to_vec();
             axpy(share, step, &mut trial);
             // Coefficients that ACS sets to zero, or that would change sign, stay at zero.
@@ -182,8 +190,20 @@ impl Patch<'_> {
                     trial[j] = 0.0;
                 }
             }
-            (self.merit(t, &trial) < than).then_some(trial)
+            let rise = self.merit(t, &trial) - than;
+            let lower = if rise.abs() > rounding { rise < 0.0 } else { self.falls_on(t, x, &trial) };
+            lower.then_some(trial)
         })
+    }
+
+    /// Whether the objective still falls at `trial`, seen from x: where its values differ by rounding only, its slope
+    /// is what tells. The patch stays evaluated at x.
+    fn falls_on(&mut self, t: f64, x: &[f64], trial: &[f64]) -> bool {
+        self.evaluate_by_value(t, trial);
+        let slope = |j: usize| self.at.gradient[j] + self.l1[j] * if trial[j] == 0.0 { 0.0 } else { trial[j].signum() };
+        let along: f64 = (0..x.len()).map(|j| (trial[j] - x[j]) * slope(j)).sum();
+        self.evaluate_by_value(t, x);
+        along < 0.0
     }
 
     /// Trust-region Newton from x to a stable stationary point.
