@@ -31,6 +31,8 @@ pub(crate) struct Trace {
     pub knots: Vec<RawKnot>,
     /// How many of the events are jumps.
     jumps: usize,
+    /// How many events there were at the last knot.
+    events_at_knot: usize,
 }
 
 /// Knots of the same time that differ by less than this, relatively, are one.
@@ -48,6 +50,7 @@ impl Trace {
             self.knots.pop();
         }
         self.knots.push(knot);
+        self.events_at_knot = self.events.len();
     }
 
     pub fn push_event(&mut self, event: RawEvent) {
@@ -62,6 +65,7 @@ impl Trace {
     pub fn rewind(&mut self, mark: (usize, usize)) {
         self.jumps -= self.events.drain(mark.0..).filter(|e| e.kind == Kind::Jump).count();
         self.knots.truncate(mark.1);
+        self.events_at_knot = self.events_at_knot.min(mark.0);
     }
 }
 
@@ -108,12 +112,14 @@ pub(crate) struct Recorder<'a, 'w> {
     pub watch: &'a mut Watch<'w>,
     pub col_ids: &'a [usize],
     pub columns: usize,
-    /// Keep a knot for every plain move too.
+    /// Keep a knot for every plain move too, and for some of the turning points.
     pub keep_moves: bool,
 }
 
 /// Asking everybody costs a little: once in so many events.
 const ASK_EVERY: usize = 64;
+/// A knot at one turning point in so many: `at` starts from the nearest one and has to find its way past the others.
+const KNOT_EVERY: usize = 16;
 
 impl Recorder<'_, '_> {
     fn knot(&mut self, t: f64, x: &[f64]) {
@@ -128,7 +134,10 @@ impl Recorder<'_, '_> {
 impl Record for Recorder<'_, '_> {
     fn record(&mut self, step: Step<'_>) -> bool {
         match step {
-            Step::Turn { t, cause, .. } => {
+            Step::Turn { t, x, cause } => {
+                if self.keep_moves && self.trace.events.len() - self.trace.events_at_knot >= KNOT_EVERY {
+                    self.knot(t, x);
+                }
                 self.trace.push_event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
                 !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
             }
