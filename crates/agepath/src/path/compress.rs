@@ -12,10 +12,6 @@ use crate::space::Design;
 const CLOSE: f64 = 1e-4;
 /// Newton iterations per node.
 const MAX_SETTLE: usize = 5;
-/// Coefficients whose gradient exceeds this share of the bound are part of a window.
-const COLUMN_SHARE: f64 = 0.7;
-/// Below this many columns all of them are.
-const ALL_COLUMNS: usize = 32;
 /// A trust radius is never smaller.
 const MIN_RADIUS: f64 = 1e-7;
 /// Hessians vary slowly and only multiply small offsets: every second node has one, the others interpolate.
@@ -47,7 +43,7 @@ struct Node {
 pub(super) fn compress<'p>(patch: &mut Patch<'p>, t1: f64, trust: f64, start: &Membership) -> Option<Compressed<'p>> {
     let t0 = patch.at.t;
     let x0 = patch.at.x.clone();
-    let cols = working_columns(patch);
+    let cols = patch.working_columns();
     let (at_nodes, psi2) = visit_nodes(patch, t1, &cols)?;
     patch.membership.clone_from(start);
     if at_nodes.iter().any(|n| outside(patch, n, &cols)) {
@@ -64,19 +60,6 @@ pub(super) fn compress<'p>(patch: &mut Patch<'p>, t1: f64, trust: f64, start: &M
     let x: Vec<f64> = cols.iter().map(|&j| x0[j]).collect();
     child.evaluate(t0, &x);
     (child.factorize() != Definiteness::Indefinite).then_some(Compressed { child, near, cols })
-}
-
-/// Active columns, and those that may become so.
-fn working_columns(patch: &Patch) -> Vec<usize> {
-    let m = patch.cols();
-    if m <= ALL_COLUMNS {
-        return (0..m).collect();
-    }
-    (0..m)
-        .filter(|&j| {
-            patch.membership.coord[j] != Coord::Zero || patch.at.gradient[j].abs() > COLUMN_SHARE * patch.l1[j]
-        })
-        .collect()
 }
 
 /// Whether a column that was left out reaches its bound at a node.

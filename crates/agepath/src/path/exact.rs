@@ -7,7 +7,7 @@ use super::far::Background;
 use super::moments::Moments;
 use super::patch::Patch;
 use super::trace::RawKnot;
-use super::window::{Context, Until, collect, directly};
+use super::window::{Context, Until, collect, directly, scatter};
 use crate::linalg::axpy;
 
 /// Windows aim at this many near rows ...
@@ -29,6 +29,10 @@ const MIN_WIDTH: f64 = 1e-5;
 const SETTLED: f64 = 1e-13;
 /// A residual that no longer falls is accepted below this; above it, the moments are centred anew.
 const STAGNATED: f64 = 1e-11;
+/// Moments are made anew when a column they are not about has used up this share of its bound ...
+const NEARLY_ACTIVE: f64 = 0.9;
+/// ... or when this share of their columns would do.
+const MUCH_FEWER: f64 = 0.8;
 /// A window that advances by less, with no event, got nowhere.
 const NOWHERE: f64 = 1e-8;
 /// A residual above this is no rounding.
@@ -36,12 +40,11 @@ const LOST: f64 = 1e-9;
 /// Windows that get nowhere, one after the other, before a stretch is followed row by row.
 const MAX_STUCK: usize = 3;
 
-/// Follows `patch` (evaluated and factored) to `stop`. `moments` hold its rows and its background. A patch with a
+/// Follows `patch` (evaluated and factored) to `stop`, or to where moments no longer pay. `moments` hold its rows and its background. A patch with a
 /// background hands what it cannot do itself to its parent: it stops where it is, and says that it escaped.
 pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &mut Context) -> Result<(), Halt> {
     let nested = patch.far.is_some();
     let aim = NEAR_ROWS.max(patch.rows() / NEAR_SHARE);
-    let columns: Vec<usize> = (0..patch.cols()).collect();
     // Rows that the moments leave out, each with the zone it had when it was taken out.
     let mut near: Vec<usize> = Vec::new();
     let mut width = FIRST_WIDTH;
@@ -73,20 +76,19 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         near = next;
         moments.measure_from(t0, &patch.at.x, &tangent);
         let background = Background::Moments(Box::new(moments.clone()));
-        let mut child = Patch::part(patch, &near, &columns, background, radius);
-        child.evaluate(t0, &patch.at.x);
+        let mut child = Patch::part(patch, &near, &moments.columns, background, radius);
+        child.evaluate(t0, &moments.pick(&patch.at.x));
         let went = if child.rows() < 4 * NEAR_ROWS || 2 * child.rows() > patch.rows() {
             directly(&mut child, t1, ctx, 1, Until::Stop)
         } else {
-            let mut inside = moments.clone();
-            inside.add(&child, &(0..child.rows()).collect::<Vec<_>>(), 1.0);
+            let inside = moments.with_rows_of(&child);
             follow(&mut child, inside, t1, ctx)
         };
         collect(ctx.work, &child);
         ctx.work.windows += 1;
         let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > mark.0;
-        adopt(patch, &child, &near);
-        let settled = settle(patch, &child);
+        adopt(patch, &child, &near, &moments.columns);
+        let settled = settle(patch, &child, &moments.columns) && bounds_used(patch, &moments.columns) < 1.0;
         if nested && !(settled && patch.within_trust()) {
             ctx.trace.rewind(mark);
             patch.membership = start.0;
@@ -96,7 +98,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         }
         if !settled {
             ctx.work.restarts += 1;
-            let lost = patch.residual() > LOST;
+            let lost = patch.residual() > LOST || bounds_used(patch, &moments.columns) >= 1.0;
             if lost {
                 // Not the same path any more: take the window back and follow a stretch row by row.
                 ctx.trace.rewind(mark);
@@ -106,7 +108,10 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
                 directly(patch, t1, ctx, 0, Until::Jump)?;
             }
             // Otherwise rounding has piled up in the moments. Centre them here.
-            moments = renewed(patch, &mut near)?;
+            match renewed(patch, &mut near) {
+                Some(renewed) => moments = renewed,
+                None => return Ok(()),
+            }
             if lost {
                 tangent = patch.tangent();
                 continue;
@@ -135,6 +140,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             Err(Halt::Broken(_)) => stuck = MAX_STUCK,
             Err(Halt::Stopped) => return Err(Halt::Stopped),
         }
+        let mut outdated = false;
         if stuck >= MAX_STUCK && patch.at.t != stop {
             if nested {
                 return Err(Halt::Escaped);
@@ -143,8 +149,14 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             let stretch = width.max(FIRST_WIDTH);
             let end = if left.abs() < stretch { stop } else { patch.at.t + left.signum() * stretch };
             directly(patch, end, ctx, 0, Until::Jump)?;
-            moments = renewed(patch, &mut near)?;
             stuck = 0;
+            outdated = true;
+        }
+        if outdated || (!nested && other_columns(patch, &moments.columns)) {
+            match renewed(patch, &mut near) {
+                Some(renewed) => moments = renewed,
+                None => return Ok(()),
+            }
         }
         tangent = patch.tangent();
     }
@@ -154,14 +166,26 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
 fn knot(patch: &Patch) -> RawKnot {
     let mut x = patch.at.x.clone();
     patch.snap(&mut x);
-    RawKnot { t: patch.at.t, x }
+    RawKnot { t: patch.at.t, x: scatter(patch.problem.design.cols(), &patch.col_ids, &x) }
 }
 
 /// Moments centred where the patch stands, with no row left out.
-fn renewed(patch: &mut Patch, near: &mut Vec<usize>) -> Result<Moments, Halt> {
+fn renewed(patch: &mut Patch, near: &mut Vec<usize>) -> Option<Moments> {
     near.clear();
     patch.factorize();
-    Moments::of_all_rows(patch).ok_or(Halt::Escaped)
+    Moments::of_all_rows(patch)
+}
+
+/// How much of its bound the gradient of a column not among `columns` has used up: at 1 it becomes active.
+fn bounds_used(patch: &Patch, columns: &[usize]) -> f64 {
+    let others = (0..patch.cols()).filter(|j| columns.binary_search(j).is_err());
+    others.map(|j| patch.at.gradient[j].abs() / patch.l1[j]).fold(0.0, f64::max)
+}
+
+/// Whether moments of other columns would serve better: one may become active, or many no longer can.
+fn other_columns(patch: &Patch, columns: &[usize]) -> bool {
+    let working = patch.working_columns().len();
+    bounds_used(patch, columns) > NEARLY_ACTIVE || (working as f64) < MUCH_FEWER * columns.len() as f64
 }
 
 /// Rows that may touch a threshold by t1 while x stays within `radius` of the tangent line.
@@ -196,18 +220,20 @@ fn exchange(moments: &mut Moments, patch: &Patch, old: &[usize], new: &[usize]) 
 }
 
 /// Takes over the child's memberships and its factor.
-fn adopt(patch: &mut Patch, child: &Patch, near: &[usize]) {
+fn adopt(patch: &mut Patch, child: &Patch, near: &[usize], columns: &[usize]) {
     for (&i, &zone) in near.iter().zip(&child.membership.zone) {
         patch.membership.zone[i] = zone;
     }
-    patch.membership.coord.clone_from(&child.membership.coord);
-    patch.membership.active.clone_from(&child.membership.active);
+    for (&j, &coord) in columns.iter().zip(&child.membership.coord) {
+        patch.membership.coord[j] = coord;
+    }
+    patch.membership.active = child.membership.active.iter().map(|&k| columns[k]).collect();
     patch.factor.clone_from(&child.factor);
 }
 
 /// Evaluates all rows where the child stands and polishes; false if rounding keeps the residual up.
-fn settle(patch: &mut Patch, child: &Patch) -> bool {
-    let (t, mut x) = (child.at.t, child.at.x.clone());
+fn settle(patch: &mut Patch, child: &Patch, columns: &[usize]) -> bool {
+    let (t, mut x) = (child.at.t, scatter(patch.cols(), columns, &child.at.x));
     patch.evaluate(t, &x);
     let mut last = f64::INFINITY;
     for _ in 0..5 {

@@ -19,7 +19,7 @@ use crate::pacing::ZonePolynomial;
 use crate::space::Dense;
 
 /// Moments pay when they cost less than this share of the rows they stand for.
-const PAYS: f64 = 0.5;
+const PAYS: f64 = 0.85;
 /// Rows whose pairs are formed at once.
 const CHUNK: usize = 2048;
 
@@ -36,6 +36,8 @@ struct Sums {
 #[derive(Debug, Clone)]
 pub(crate) struct Moments {
     chart: Chart,
+    /// The columns they are about; the others are held at 0.
+    pub columns: Vec<usize>,
     /// c
     centre: Vec<f64>,
     /// e = (θ − c, 1) has this many entries, and this many pairs a ≥ b.
@@ -49,20 +51,22 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// All rows of `patch`, centred where it stands; None if its terms are no such polynomials, or too large ones.
+    /// All rows of `patch` over its working columns, centred where it stands; None if its terms are no such polynomials, or
+    /// too large ones.
     pub fn of_all_rows(patch: &Patch) -> Option<Moments> {
         let problem = patch.problem;
         if !problem.loss.is_squared_residual() {
             return None;
         }
-        let m = patch.cols();
+        let columns = patch.working_columns();
+        let m = columns.len();
         let (width, pairs) = (m + 1, (m + 1) * (m + 2) / 2);
         let zones = 0..problem.pacing.zones().len();
         let polynomials: Option<Vec<ZonePolynomial>> = zones.map(|k| problem.pacing.polynomial(k as u8)).collect();
         let polynomials = polynomials?;
         let quartic = polynomials.iter().any(|p| p.square != [0.0; 2]);
         let cost = if quartic { pairs * pairs } else { width * width };
-        if cost as f64 > PAYS * (patch.rows() * m) as f64 {
+        if cost as f64 > PAYS * (patch.rows() * patch.cols()) as f64 {
             return None;
         }
         let room = |needed: bool, size: usize| vec![0.0; if needed { size } else { 0 }];
@@ -74,12 +78,13 @@ impl Moments {
         };
         let mut moments = Moments {
             chart: patch.chart,
-            centre: patch.at.x.clone(),
+            centre: columns.iter().map(|&j| patch.at.x[j]).collect(),
+            columns,
             width,
             pairs,
             zones: polynomials.into_iter().map(sums).collect(),
             start: patch.at.t,
-            point: patch.at.x.clone(),
+            point: vec![0.0; m],
             tangent: vec![0.0; m],
         };
         let rows: Vec<usize> = (0..patch.rows()).collect();
@@ -92,14 +97,25 @@ impl Moments {
     /// The line x + (t − t0)·tangent that offsets are measured from until further notice.
     pub fn measure_from(&mut self, t: f64, x: &[f64], tangent: &[f64]) {
         self.start = t;
-        self.point = x.to_vec();
-        self.tangent = tangent.to_vec();
+        self.point = self.pick(x);
+        self.tangent = self.pick(tangent);
+    }
+
+    /// The entries of a vector over all columns that these moments are about.
+    pub fn pick(&self, x: &[f64]) -> Vec<f64> {
+        self.columns.iter().map(|&j| x[j]).collect()
+    }
+
+    /// With the rows of `child`, whose background these are and whose columns are theirs.
+    pub fn with_rows_of(&self, child: &Patch) -> Moments {
+        let mut all = self.clone();
+        all.columns = (0..child.cols()).collect();
+        all.add(child, &(0..child.rows()).collect::<Vec<_>>(), 1.0);
+        all
     }
 
     /// Adds (sign 1) or takes away (sign −1) rows of `patch`, each in the zone it is in.
     pub fn add(&mut self, patch: &Patch, rows: &[usize], sign: f64) {
-        let m = self.width - 1;
-        let columns: Vec<usize> = (0..m).collect();
         for zone in 0..self.zones.len() {
             let p = self.zones[zone].polynomial;
             if p == ZonePolynomial::default() {
@@ -113,7 +129,7 @@ impl Moments {
             if mine.is_empty() {
                 continue;
             }
-            let x = patch.design.select(&mine, &columns);
+            let x = patch.design.select(&mine, &self.columns);
             let residuals = self.residuals(patch, &mine, &x);
             let scale: Vec<f64> = mine.iter().map(|&i| sign * patch.scale[i]).collect();
             self.add_to_zone(zone, &x, residuals, &scale, patch, &mine);

@@ -21,6 +21,11 @@ const SAFE_SHARE: f64 = 0.3;
 /// A column that depends on others has their slope; one that is held but pulled harder than this, relatively, does not.
 const PULLED: f64 = 1e-9;
 
+/// Coefficients whose gradient exceeds this share of the bound are part of a window.
+const COLUMN_SHARE: f64 = 0.7;
+/// Below this many columns all of them are.
+const ALL_COLUMNS: usize = 32;
+
 /// The state of one coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coord {
@@ -210,6 +215,15 @@ impl<'p> Patch<'p> {
     /// No coefficient active but the free ones.
     pub fn free_or_zero(&self) -> Vec<Coord> {
         self.l1.iter().map(|&l1| if l1 > 0.0 { Coord::Zero } else { Coord::Free }).collect()
+    }
+
+    /// Active columns, and those that may become so.
+    pub fn working_columns(&self) -> Vec<usize> {
+        let m = self.cols();
+        let works = |j: &usize| {
+            self.membership.coord[*j] != Coord::Zero || self.at.gradient[*j].abs() > COLUMN_SHARE * self.l1[*j]
+        };
+        if m <= ALL_COLUMNS { (0..m).collect() } else { (0..m).filter(works).collect() }
     }
 
     fn scaled_row_norms(&self) -> Vec<f64> {

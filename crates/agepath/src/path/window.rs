@@ -46,7 +46,7 @@ const EVENT_PASSES: usize = 5;
 /// After a window that does not pay, this many times the events it should have had are followed row by row; twice as
 /// many after the next, and so on.
 const PATIENCE: usize = 4;
-const MAX_PATIENCE: usize = 1 << 12;
+const MAX_PATIENCE: usize = 16;
 /// Windows start out no shorter than this share of the way to go.
 const MIN_SHARE: f64 = 0.05;
 /// The first window's length.
@@ -101,15 +101,6 @@ enum Outcome {
 
 /// Follows `patch` from where it stands (evaluated, factored) to `stop`.
 pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usize) -> Result<(), Halt> {
-    if depth == 0
-        && patch.rows() > LEAF_ROWS
-        && let Some(moments) = Moments::of_all_rows(patch)
-    {
-        return exact::follow(patch, moments, stop, ctx);
-    }
-    if patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS } {
-        return directly(patch, stop, ctx, depth, Until::Stop);
-    }
     if ctx.levels.len() <= depth {
         ctx.levels.push(Level::default());
     }
@@ -117,7 +108,16 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
     ctx.levels[depth].width = ctx.levels[depth].width.max(MIN_SHARE * span);
     let mut rejections = 0;
     while patch.at.t != stop {
+        if depth == 0 {
+            by_moments(patch, stop, ctx)?;
+        }
+        if patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS } {
+            return directly(patch, stop, ctx, depth, Until::Stop);
+        }
         let t0 = patch.at.t;
+        if t0 == stop {
+            break;
+        }
         if depth == 0 && !ctx.watch.go_on(t0, ctx.trace) {
             return Err(Halt::Stopped);
         }
@@ -164,6 +164,17 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
                 ctx.trace.rewind(mark);
                 return Err(halt);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Follows as far as moments stand for the rows, if they do.
+fn by_moments(patch: &mut Patch, stop: f64, ctx: &mut Context) -> Result<(), Halt> {
+    while patch.at.t != stop && patch.rows() > LEAF_ROWS {
+        match Moments::of_all_rows(patch) {
+            Some(moments) => exact::follow(patch, moments, stop, ctx)?,
+            None => break,
         }
     }
     Ok(())
@@ -294,7 +305,8 @@ fn check(patch: &mut Patch, child: &Patch, cols: &[usize], is_near: &[bool], zon
     patch.violation_of_kkt()
 }
 
-fn scatter(m: usize, cols: &[usize], x: &[f64]) -> Vec<f64> {
+/// A vector over some of m columns as one over all.
+pub(super) fn scatter(m: usize, cols: &[usize], x: &[f64]) -> Vec<f64> {
     let mut all = vec![0.0; m];
     for (&j, &x) in cols.iter().zip(x) {
         all[j] = x;
