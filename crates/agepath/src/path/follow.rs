@@ -161,8 +161,8 @@ impl<'c, C: Curve> Follower<'c, C> {
             match self.attempt(first, &tangent, direction, horizon, stop) {
                 Attempt::Moved => {
                     self.last = Some(here);
-                    if self.careful {
-                        self.refresh()?;
+                    if self.careful && self.curve.point() != self.x {
+                        self.anchor()?;
                     }
                     if !record.record(Step::Move { t: self.t, x: &self.x }) {
                         return Err(Halt::Stopped);
@@ -220,17 +220,6 @@ impl<'c, C: Curve> Follower<'c, C> {
         }
     }
 
-    /// Factors at the current point, where the corrector has left the curve evaluated.
-    fn refresh(&mut self) -> Result<(), Halt> {
-        if self.curve.point() != self.x {
-            return self.anchor();
-        }
-        match self.curve.refactor() {
-            Stability::Stable => Ok(()),
-            Stability::Unstable => Err(Halt::Broken(Breakdown::Stalled)),
-        }
-    }
-
     /// Tries to reach the first event, or the horizon if there is none before it. On success the point has moved.
     fn attempt(
         &mut self,
@@ -276,14 +265,18 @@ impl<'c, C: Curve> Follower<'c, C> {
         Attempt::Lost
     }
 
-    /// Whether the tangents here and there explain how far the point went: h(T₀ + T₁)/2 is right to third order.
+    /// Whether the tangents here and there explain how far the point went: h(T₀ + T₁)/2 is right to third order. After a
+    /// failure steps are short, and it is enough that the point is stable.
     fn explained(&mut self, x: &[f64], step: f64, tangent: &[f64]) -> bool {
         let predicted = step.abs() * self.curve.norm(tangent);
-        if self.corrected <= STRAIGHT * predicted + TINY_MOVE || self.careful {
+        if self.corrected <= STRAIGHT * predicted + TINY_MOVE && !self.careful {
             return true;
         }
         if self.curve.refactor() == Stability::Unstable {
             return false;
+        }
+        if self.careful {
+            return true;
         }
         let there = self.curve.tangent();
         let gone: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
