@@ -143,7 +143,7 @@ fn weighted_decision(rows: Dataset, from: &[usize], model: &str) -> (Prepared, C
 
 #[test]
 fn a_row_that_is_repeated_is_a_row_with_a_weight() {
-    for (name, model) in [("diabetes", "lasso"), ("breast_cancer", "logistic")] {
+    for (name, model) in [("diabetes", "lasso"), ("breast_cancer", "logistic"), ("breast_cancer", "svm")] {
         let table = if name == "diabetes" { spoiled() } else { builtin(name, &ReadOptions::default()).unwrap() };
         let all = table.dataset(table.guess()).unwrap();
         let data = all.subset(&(0..150).collect::<Vec<_>>());

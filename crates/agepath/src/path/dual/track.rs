@@ -7,6 +7,7 @@ use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
 use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
 use super::Dual;
+use super::twins::Twins;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
 use crate::space::Products;
@@ -49,7 +50,8 @@ pub(in super::super) fn dual_path(
         end: None,
     };
     let part = (last - first) / PARTS as f64;
-    let mut log = Log { trace: Trace::default(), watch, problem, products, part };
+    let twins = dual.twins.clone();
+    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     log.trace.rewind((0, 0));
@@ -159,6 +161,7 @@ struct Log<'w> {
     watch: Watch<'w>,
     problem: &'w Problem,
     products: &'w Products,
+    twins: Twins,
     /// The length of a part of the path, with its sign.
     part: f64,
 }
@@ -166,7 +169,9 @@ struct Log<'w> {
 impl Log<'_> {
     fn knot(&mut self, t: f64, x: &[f64]) {
         let n = self.products.len();
-        self.trace.push_knot(RawKnot { t, x: self.problem.theta_of(self.products, &x[..n], x[n]) });
+        let mut beta = x[..n].to_vec();
+        self.twins.divide(&mut beta, &self.problem.scale);
+        self.trace.push_knot(RawKnot { t, x: self.problem.theta_of(self.products, &beta, x[n]) });
     }
 
     /// The first point of a part of the path.
@@ -187,7 +192,8 @@ impl Record for Log<'_> {
         match step {
             Step::Turn { t, x, cause } => {
                 self.knot_by_the_way(t, x);
-                self.event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 })
+                let turning = |cause| RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 };
+                self.twins.each(cause).into_iter().all(|cause| self.event(turning(cause)))
             }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
@@ -262,8 +268,11 @@ const FIT_TOLERANCE: f64 = 1e-9;
 pub(crate) fn fit(problem: &Problem, products: &Products, weights: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
     let mut dual = Dual::new(problem, products, Chart::new(1.0));
     let zero = vec![0.0; 2 * dual.n() + 1];
-    let x = dual.fit_to(&zero, weights, FIT_TOLERANCE)?;
-    Ok(dual.theta(&x))
+    let each: Vec<f64> = problem.scale.iter().zip(weights).map(|(s, v)| s * v / problem.ridge).collect();
+    let mut c = each.clone();
+    dual.twins.merge(&mut c);
+    let x = dual.fit_to(&zero, &c, FIT_TOLERANCE)?;
+    Ok(dual.theta_shared(&x, &each))
 }
 
 /// One step of plain ACS: θ of the fit with the weights of the losses at `theta`.
@@ -277,6 +286,6 @@ pub(crate) fn acs(
     let x = dual.point_at(theta, 1.0 / age);
     let weight = |l: f64| problem.pacing.weight(l, 1.0 / age);
     let weights: Vec<f64> = problem.losses(theta).into_iter().map(weight).collect();
-    let x = dual.fit_to(&x, &weights, FIT_TOLERANCE)?;
+    let x = dual.fit_to(&x, &dual.scaled(&weights), FIT_TOLERANCE)?;
     Ok(dual.theta(&x))
 }
