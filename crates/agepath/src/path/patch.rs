@@ -664,6 +664,23 @@ impl Curve for Patch<'_> {
         }
     }
 
+    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
+        self.evaluate_by_value(t, x);
+        self.descend(None)
+    }
+
+    fn changes(&self) -> Vec<Cause> {
+        let names = self.problem.pacing.zones();
+        let zones = self.marked.zone.iter().zip(&self.membership.zone).enumerate().filter(|(_, (a, b))| a != b);
+        zones
+            .map(|(i, (&from, &to))| Cause::Sample {
+                index: self.row_ids[i],
+                from: names[usize::from(from)],
+                to: names[usize::from(to)],
+            })
+            .collect()
+    }
+
     fn mark(&mut self) {
         self.marked.clone_from(&self.membership);
     }

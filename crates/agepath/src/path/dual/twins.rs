@@ -14,7 +14,8 @@ pub(super) struct Twins {
 impl Twins {
     pub fn of(problem: &Problem) -> Twins {
         let design = &problem.design;
-        let mut groups = apart(vec![(0..problem.rows()).collect()], |i| problem.target[i]);
+        let counted = (0..problem.rows()).filter(|&i| problem.scale[i] > 0.0).collect();
+        let mut groups = apart(vec![counted], |i| problem.target[i]);
         for j in 0..design.cols() {
             if groups.is_empty() {
                 break;
@@ -41,6 +42,7 @@ impl Twins {
     pub fn divide(&self, values: &mut [f64], shares: &[f64]) {
         for group in &self.groups {
             let (whole, all) = (values[group[0]], group.iter().map(|&i| shares[i]).sum::<f64>());
+            // Shares of nothing leave nothing to divide.
             if all > 0.0 {
                 group.iter().for_each(|&i| values[i] = whole * (shares[i] / all));
             }
