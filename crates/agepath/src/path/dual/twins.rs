@@ -71,3 +71,23 @@ fn apart(groups: Vec<Vec<usize>>, value: impl Fn(usize) -> f64) -> Vec<Vec<usize
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_split_by_every_value() {
+        let columns = [[1.0, 0.0, 1.0, -0.0, 1.0, 2.0], [5.0, 7.0, 5.0, 7.0, 6.0, 9.0]];
+        let groups = columns.iter().fold(vec![(0..6).collect()], |groups, column| apart(groups, |i| column[i]));
+        let twins = Twins { groups };
+        let mut values = [1.0, 10.0, 2.0, 30.0, 4.0, 5.0];
+        twins.merge(&mut values);
+        assert_eq!(values, [3.0, 40.0, 0.0, 0.0, 4.0, 5.0]);
+        twins.divide(&mut values, &[1.0, 1.0, 2.0, 3.0, 1.0, 1.0]);
+        assert_eq!(values, [1.0, 10.0, 2.0, 30.0, 4.0, 5.0]);
+        let change = |index| Cause::Sample { index, from: "E", to: "D" };
+        assert_eq!(twins.each(change(1)), [change(1), change(3)]);
+        assert_eq!(twins.each(change(4)), [change(4)]);
+    }
+}
