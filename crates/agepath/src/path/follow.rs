@@ -23,6 +23,8 @@ const STRAIGHT: f64 = 0.03;
 const UNEXPLAINED: f64 = 0.05;
 /// Displacements below this are rounding, whatever the share.
 const TINY_MOVE: f64 = 1e-7;
+/// A point that moves by less than this from one step to the next stands still: its curve has no folds but rounding's.
+const AT_REST: f64 = 1e-14;
 /// So much later, relative to 1 + |t|, events that tie are over.
 const HAIR: f64 = 1e-8;
 /// Ties nearer to each other than this many hairs are one tie that goes on ...
@@ -563,7 +565,9 @@ impl<'c, C: Curve> Follower<'c, C> {
 
     /// Looks for a fold on the curve through the last point and this one.
     fn watch_for_fold(&mut self, here: &Waypoint) {
-        self.bend = self.last.as_ref().filter(|last| last.same_segment).and_then(|last| Bend::between(last, here));
+        let smooth = self.last.as_ref().filter(|last| last.same_segment);
+        let moving = |last: &&Waypoint| (here.t - last.t).abs() * self.curve.norm(&here.tangent) > AT_REST;
+        self.bend = smooth.filter(moving).and_then(|last| Bend::between(last, here));
         let Some(at) = self.bend.as_ref().and_then(Bend::fold) else {
             (self.fold_at, self.fold_doubt) = (None, f64::INFINITY);
             return;

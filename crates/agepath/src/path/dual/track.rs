@@ -22,7 +22,7 @@ const PARTS: usize = 128;
 const MAX_CHECKS: usize = 64;
 /// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
 const ANY_BASIN: f64 = 0.1;
-/// The caller is asked once in so many events.
+/// The caller is asked once in so many events, and in so many steps without one.
 const ASK_EVERY: usize = 16;
 
 /// Computes the path; see [`age_path`](super::super::age_path).
@@ -51,7 +51,7 @@ pub(in super::super) fn dual_path(
     };
     let part = (last - first) / PARTS as f64;
     let twins = dual.twins.clone();
-    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part };
+    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part, moves: 0 };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     log.trace.rewind((0, 0));
@@ -164,6 +164,7 @@ struct Log<'w> {
     twins: Twins,
     /// The length of a part of the path, with its sign.
     part: f64,
+    moves: usize,
 }
 
 impl Log<'_> {
@@ -202,7 +203,8 @@ impl Record for Log<'_> {
             }
             Step::Move { t, x } => {
                 self.knot_by_the_way(t, x);
-                true
+                self.moves += 1;
+                !self.moves.is_multiple_of(ASK_EVERY) || self.watch.go_on(t, &self.trace)
             }
         }
     }
