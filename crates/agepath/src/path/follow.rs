@@ -1,6 +1,6 @@
 //! Following a curve event by event: predict → correct → locate the first event → turn or jump → record.
 
-use super::curve::{Crossing, Curve, Halt, Stability, Verdict};
+use super::curve::{Crossing, Curve, Halt, Landing, Stability, Verdict};
 use super::types::Cause;
 use crate::error::Breakdown;
 
@@ -500,7 +500,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
         }
         let (t, from) = (self.t, self.x.clone());
-        let (to, drop) = match self.look_beyond(t + hair * (self.stop - t).signum()) {
+        let Landing { x: to, size, drop } = match self.look_beyond(t + hair * (self.stop - t).signum()) {
             Ok(found) => found,
             Err(halt) => {
                 (self.t, self.x) = (t, from);
@@ -508,8 +508,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             }
         };
         let gone: Vec<f64> = to.iter().zip(&from).map(|(a, b)| a - b).collect();
-        let size = self.curve.norm(&gone);
-        let jumped = size > TINY_MOVE;
+        let jumped = self.curve.norm(&gone) > TINY_MOVE;
         let told = if jumped {
             record.record(Step::Leap { t, cause, from: &from, to: &to, size, drop })
         } else {
@@ -520,19 +519,19 @@ impl<'c, C: Curve> Follower<'c, C> {
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
     }
 
-    /// Goes to where a descent from here comes to at time `beyond`. Answers the point that this branch has at the present time,
-    /// and by how much the objective fell.
-    fn look_beyond(&mut self, beyond: f64) -> Result<(Vec<f64>, f64), Halt> {
+    /// Goes to where a descent from here comes to at time `beyond`. Answers with the point that this branch has at the present
+    /// time.
+    fn look_beyond(&mut self, beyond: f64) -> Result<Landing, Halt> {
         let here = self.t;
-        let landing = self.curve.land_at(beyond, &self.x)?;
-        (self.t, self.x) = (beyond, landing.x);
+        let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x)?;
+        (self.t, self.x) = (beyond, x);
         (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
         self.anchor()?;
         let tangent = self.curve.tangent();
         self.curve.crossing(&tangent, (here - beyond).signum(), f64::INFINITY);
         let back = self.correct(here, &tangent);
         match back {
-            Some(x) if self.curve.violation((here - beyond).abs(), None).is_none() => Ok((x, landing.drop)),
+            Some(x) if self.curve.violation((here - beyond).abs(), None).is_none() => Ok(Landing { x, size, drop }),
             _ => Err(Halt::Broken(Breakdown::Stalled)),
         }
     }
@@ -642,7 +641,7 @@ fn value(c: &[f64; 4], r: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::curve::{Flip, Landing};
+    use super::super::curve::Flip;
     use super::*;
 
     /// One smooth piece of a scalar equation g(x) = t: g, g' and ∫g.
