@@ -26,7 +26,7 @@ const TINY_MOVE: f64 = 1e-7;
 /// A point that moves by less than this from one step to the next stands still: its curve has no folds but rounding's.
 const AT_REST: f64 = 1e-14;
 /// So much later, relative to 1 + |t|, events that tie are over.
-const HAIR: f64 = 1e-8;
+pub(super) const HAIR: f64 = 1e-8;
 /// Ties nearer to each other than this many hairs are one tie that goes on ...
 const TIE_WIDTH: f64 = 1e3;
 /// ... and after so many of them nothing leads out of it.

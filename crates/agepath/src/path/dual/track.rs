@@ -2,7 +2,7 @@
 
 use super::super::chart::Chart;
 use super::super::curve::{Curve, Halt};
-use super::super::follow::{Follower, Record, Step};
+use super::super::follow::{Follower, HAIR, Record, Step};
 use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
 use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
@@ -239,12 +239,26 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
     let x = dual.polish(begin, x.clone()).unwrap_or(x);
+    let followed = follow_on(dual, begin, x.clone(), t).or_else(|halt| {
+        // The knot may lie in a tie, where its point does not say who is where: a hair later it does.
+        let hair = HAIR * (1.0 + begin.abs());
+        if (t - begin).abs() <= hair {
+            return Err(halt);
+        }
+        let beyond = begin + hair * (t - begin).signum();
+        let landing = dual.land_at(beyond, &x)?;
+        follow_on(dual, beyond, landing.x, t)
+    });
+    followed.map_err(|halt| match halt {
+        Halt::Broken(reason) => broken(reason),
+        Halt::Escaped | Halt::Stopped => broken(Breakdown::Stalled),
+    })
+}
+
+fn follow_on(dual: &mut Dual, begin: f64, x: Vec<f64>, t: f64) -> std::result::Result<Vec<f64>, Halt> {
     let mut follower = Follower::new(dual, begin, x);
-    match follower.advance(t, &mut Silent) {
-        Ok(()) => Ok(follower.x),
-        Err(Halt::Broken(reason)) => Err(broken(reason)),
-        Err(_) => Err(broken(Breakdown::Stalled)),
-    }
+    follower.advance(t, &mut Silent)?;
+    Ok(follower.x)
 }
 
 /// dθ/dλ at the solution `point` at its age.
