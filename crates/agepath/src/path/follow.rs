@@ -524,6 +524,9 @@ impl<'c, C: Curve> Follower<'c, C> {
     fn look_beyond(&mut self, beyond: f64) -> Result<Landing, Halt> {
         let here = self.t;
         let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x)?;
+        if !size.is_finite() || !drop.is_finite() {
+            return Err(Halt::Broken(Breakdown::Stalled));
+        }
         (self.t, self.x) = (beyond, x);
         (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
         self.anchor()?;
