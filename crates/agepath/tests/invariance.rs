@@ -143,7 +143,7 @@ fn weighted_decision(rows: Dataset, from: &[usize], model: &str) -> (Prepared, C
 
 #[test]
 fn a_row_that_is_repeated_is_a_row_with_a_weight() {
-    for (name, model) in [("diabetes", "lasso"), ("breast_cancer", "logistic")] {
+    for (name, model) in [("diabetes", "lasso"), ("breast_cancer", "logistic"), ("breast_cancer", "svm")] {
         let table = if name == "diabetes" { spoiled() } else { builtin(name, &ReadOptions::default()).unwrap() };
         let all = table.dataset(table.guess()).unwrap();
         let data = all.subset(&(0..150).collect::<Vec<_>>());
@@ -158,8 +158,10 @@ fn a_row_that_is_repeated_is_a_row_with_a_weight() {
         assert!(close(a.1.selection.age, b.1.selection.age), "{name}: {} {}", a.1.selection.age, b.1.selection.age);
         assert!(close(a.1.selection.score, b.1.selection.score), "{name}");
         assert!(close(a.1.selection.standard_error, b.1.selection.standard_error), "{name}");
-        for (x, y) in a.1.point.coef.iter().zip(&b.1.point.coef) {
-            assert!(close(*x, *y), "{name}: {x} {y}");
+        if a.0.problem.kernel().is_none() {
+            for (x, y) in a.1.point.coef.iter().zip(&b.1.point.coef) {
+                assert!(close(*x, *y), "{name}: {x} {y}");
+            }
         }
         let [x, y] = [&a.1, &b.1].map(|c| c.noise_fraction.unwrap());
         assert!((x.estimate - y.estimate).abs() < 1e-5, "{name}: {x:?} {y:?}");

@@ -8,6 +8,7 @@ use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
 use agepath::space::{Gamma, Kernel, KernelChoice};
+use agepath::suspects::entry_ages;
 use agepath::{Breakdown, Problem};
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
@@ -181,6 +182,33 @@ fn a_linear_kernel_is_linear_space() {
                     assert!((x - y).abs() <= 1e-8 * size, "{model} {name} at {age}: {x} against {y}");
                 }
             }
+        }
+    }
+}
+
+/// Below an age of 2C the model may be a constant that leaves one class out: all rows of that class enter, or leave, at once.
+#[test]
+fn a_class_that_enters_or_leaves_at_once() {
+    let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
+    let pacings = [(PacingSpec::Linear, 0.4), (PacingSpec::Mixture { gamma: 1.0 }, 0.4f64.sqrt())];
+    for (pacing, tie) in pacings {
+        for direction in [Direction::Down, Direction::Up] {
+            let kernel = Some(Kernel::Rbf { gamma: Gamma::Value(0.5) });
+            let case = Case { model: "svm", kernel, c: 0.2, pacing, noise: "flip:0.3", direction };
+            let problem = prepared(&table, &case, 1.0).problem;
+            let path = follow(&problem, ages(&case), direction);
+            let title = format!("{case:?}");
+            check(&problem, &path, 5, &title);
+            assert_eq!(path.jumps().count(), 0, "{title}: the solution is continuous there");
+            let last = problem.pacing().zones().len() - 1;
+            let left_out = |age: f64| {
+                let zones = path.at(&problem, age).unwrap().zones;
+                zones.into_iter().filter(|&zone| usize::from(zone) == last).count()
+            };
+            let (below, above) = (left_out(tie * (1.0 - 1e-6)), left_out(tie * (1.0 + 1e-6)));
+            assert!(below > 100 && above == 0, "{title}: {below} rows are left out below {tie}, {above} above");
+            let entering = entry_ages(&problem, &path).into_iter().filter(|age| (age / tie - 1.0).abs() < 1e-9).count();
+            assert_eq!(entering, below, "{title}: each of them has its turning point");
         }
     }
 }

@@ -121,6 +121,12 @@ pub(crate) trait Curve {
     /// Descends from the current point to the next local minimiser at the same t; sets the membership.
     fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt>;
 
+    /// Descends from `x` at time `t`, by the losses there; sets the membership.
+    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt>;
+
+    /// What the membership differs in from that at the last `mark`.
+    fn changes(&self) -> Vec<Cause>;
+
     /// Whether x has coordinates that F does not determine: they only follow from the others, by sums that pile up.
     fn has_unchecked_coordinates(&self) -> bool {
         false

@@ -1,6 +1,6 @@
 //! Following a curve event by event: predict → correct → locate the first event → turn or jump → record.
 
-use super::curve::{Crossing, Curve, Halt, Stability, Verdict};
+use super::curve::{Crossing, Curve, Halt, Landing, Stability, Verdict};
 use super::types::Cause;
 use crate::error::Breakdown;
 
@@ -21,6 +21,14 @@ const STRAIGHT: f64 = 0.03;
 const UNEXPLAINED: f64 = 0.05;
 /// Displacements below this are rounding, whatever the share.
 const TINY_MOVE: f64 = 1e-7;
+/// A point that moves by less than this from one step to the next stands still: its curve has no folds but rounding's.
+const AT_REST: f64 = 1e-14;
+/// So much later, relative to 1 + |t|, events that tie are over.
+pub(super) const HAIR: f64 = 1e-8;
+/// Ties nearer to each other than this many hairs are one tie that goes on ...
+const TIE_WIDTH: f64 = 1e3;
+/// ... and after so many of them nothing leads out of it.
+const MAX_TIES: usize = 20;
 /// Times that differ by less, relatively, are the same.
 const SAME_TIME: f64 = 4.0 * f64::EPSILON;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
@@ -79,6 +87,12 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
+    /// Where the present advance is to end.
+    stop: f64,
+    /// What has changed at this time, give or take a hair.
+    changed: (f64, Vec<Cause>),
+    /// Where the last tie was, and how many there were about here.
+    ties: (f64, usize),
 }
 
 /// A point that was passed.
@@ -127,12 +141,16 @@ impl<'c, C: Curve> Follower<'c, C> {
             corrected: 0.0,
             stop_after_jump: false,
             event_budget: usize::MAX,
+            stop: t,
+            changed: (t, Vec::new()),
+            ties: (f64::NAN, 0),
         }
     }
 
     /// Moves to `stop`, reporting what happens.
     pub fn advance(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
         let mut in_place = 0;
+        self.stop = stop;
         self.anchor()?;
         while self.t != stop {
             if (stop - self.t).abs() <= SAME_TIME * (1.0 + self.t.abs()) {
@@ -407,6 +425,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let flip = self.curve.flip(guard);
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
+            Verdict::Turning if self.changes_again(flip.cause) => return self.pass_tie(flip.cause, record),
             Verdict::Turning => record.record(Step::Turn { t: self.t, x: &self.x, cause: flip.cause }),
             Verdict::Jump { exit } => return self.leap(flip.cause, exit.as_deref(), Some(guard), record),
         };
@@ -424,12 +443,8 @@ impl<'c, C: Curve> Follower<'c, C> {
     ) -> Result<bool, Halt> {
         let landing = match self.curve.land(exit) {
             Ok(landing) => landing,
-            Err(halt) => {
-                // Nothing has happened: whoever follows a truer curve may try again from here.
-                self.curve.undo();
-                self.anchor()?;
-                return Err(halt);
-            }
+            Err(Halt::Broken(Breakdown::Stalled)) => return self.pass_tie(cause, record),
+            Err(halt) => return Err(self.give_up(halt)),
         };
         self.last = None;
         self.reach = f64::INFINITY;
@@ -446,6 +461,72 @@ impl<'c, C: Curve> Follower<'c, C> {
         let go_on = record.record(Step::Leap { t: self.t, cause, from: &from, to: &self.x, size, drop });
         self.anchor()?;
         if go_on { Ok(true) } else { Err(Halt::Stopped) }
+    }
+
+    /// Nothing has happened: whoever follows a truer curve may try again from here.
+    fn give_up(&mut self, halt: Halt) -> Halt {
+        self.curve.undo();
+        self.anchor().err().unwrap_or(halt)
+    }
+
+    /// Whether the same has happened before at this time: then events tie, and go round in circles.
+    fn changes_again(&mut self, cause: Cause) -> bool {
+        if (self.t - self.changed.0).abs() > 0.1 * HAIR * (1.0 + self.t.abs()) {
+            self.changed = (self.t, Vec::new());
+        }
+        let again = self.changed.1.contains(&cause);
+        self.changed.1.push(cause);
+        again
+    }
+
+    /// So many events tie here that no order of theirs leads on. Where a descent from here comes to a hair later, each of them
+    /// has been decided: the path goes on from there if the membership found there holds back to here. Answers whether the
+    /// point changed.
+    fn pass_tie(&mut self, cause: Cause, record: &mut dyn Record) -> Result<bool, Halt> {
+        let hair = HAIR * (1.0 + self.t.abs());
+        let near = (self.t - self.ties.0).abs() <= TIE_WIDTH * hair;
+        self.ties = (self.t, if near { self.ties.1 + 1 } else { 1 });
+        if self.ties.1 > MAX_TIES || (self.stop - self.t).abs() <= hair {
+            return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
+        }
+        let (t, from) = (self.t, self.x.clone());
+        let Landing { x: to, size, drop } = match self.look_beyond(t + hair * (self.stop - t).signum()) {
+            Ok(found) => found,
+            Err(halt) => {
+                (self.t, self.x) = (t, from);
+                return Err(self.give_up(halt));
+            }
+        };
+        let gone: Vec<f64> = to.iter().zip(&from).map(|(a, b)| a - b).collect();
+        let jumped = self.curve.norm(&gone) > TINY_MOVE;
+        let told = if jumped {
+            record.record(Step::Leap { t, cause, from: &from, to: &to, size, drop })
+        } else {
+            self.curve.changes().into_iter().all(|cause| record.record(Step::Turn { t, x: &from, cause }))
+        };
+        self.anchor()?;
+        let go_on = told && record.record(Step::Move { t: self.t, x: &self.x });
+        if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
+    }
+
+    /// Goes to where a descent from here comes to at time `beyond`. Answers with the point that this branch has at the present
+    /// time.
+    fn look_beyond(&mut self, beyond: f64) -> Result<Landing, Halt> {
+        let here = self.t;
+        let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x)?;
+        if !size.is_finite() || !drop.is_finite() {
+            return Err(Halt::Broken(Breakdown::Stalled));
+        }
+        (self.t, self.x) = (beyond, x);
+        (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
+        self.anchor()?;
+        let tangent = self.curve.tangent();
+        self.curve.crossing(&tangent, (here - beyond).signum(), f64::INFINITY);
+        let back = self.correct(here, &tangent);
+        match back {
+            Some(x) if self.curve.violation((here - beyond).abs(), None).is_none() => Ok(Landing { x, size, drop }),
+            _ => Err(Halt::Broken(Breakdown::Stalled)),
+        }
     }
 
     /// The curve turns back here: leave it in the direction it was moving.
@@ -476,7 +557,9 @@ impl<'c, C: Curve> Follower<'c, C> {
 
     /// Looks for a fold on the curve through the last point and this one.
     fn watch_for_fold(&mut self, here: &Waypoint) {
-        self.bend = self.last.as_ref().filter(|last| last.same_segment).and_then(|last| Bend::between(last, here));
+        let smooth = self.last.as_ref().filter(|last| last.same_segment);
+        let moving = |last: &&Waypoint| (here.t - last.t).abs() * self.curve.norm(&here.tangent) > AT_REST;
+        self.bend = smooth.filter(moving).and_then(|last| Bend::between(last, here));
         let Some(at) = self.bend.as_ref().and_then(Bend::fold) else {
             (self.fold_at, self.fold_doubt) = (None, f64::INFINITY);
             return;
@@ -551,7 +634,7 @@ fn value(c: &[f64; 4], r: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::curve::{Flip, Landing};
+    use super::super::curve::Flip;
     use super::*;
 
     /// One smooth piece of a scalar equation g(x) = t: g, g' and ∫g.
@@ -661,6 +744,14 @@ mod tests {
 
         fn undo(&mut self) {
             self.side = self.marked;
+        }
+
+        fn land_at(&mut self, _: f64, _: &[f64]) -> Result<Landing, Halt> {
+            Err(Halt::Broken(Breakdown::Stalled))
+        }
+
+        fn changes(&self) -> Vec<Cause> {
+            Vec::new()
         }
 
         /// Bisection between the first sign change of F beyond the point and the point before it.

@@ -678,6 +678,26 @@ impl Curve for Patch<'_> {
         }
     }
 
+    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
+        self.evaluate_by_value(t, x);
+        self.descend(None)
+    }
+
+    fn changes(&self) -> Vec<Cause> {
+        let (before, now, names) = (&self.marked, &self.membership, self.problem.pacing.zones());
+        let zones = before.zone.iter().zip(&now.zone).enumerate().filter(|(_, (from, to))| from != to);
+        let samples = zones.map(|(i, (&from, &to))| Cause::Sample {
+            index: self.row_ids[i],
+            from: names[usize::from(from)],
+            to: names[usize::from(to)],
+        });
+        let name = |coord: Coord| if coord == Coord::Zero { "zero" } else { "active" };
+        let coords = before.coord.iter().zip(&now.coord).map(|(&from, &to)| (name(from), name(to))).enumerate();
+        let features = coords.filter(|(_, (from, to))| from != to);
+        let features = features.map(|(j, (from, to))| Cause::Feature { index: self.col_ids[j], from, to });
+        samples.chain(features).collect()
+    }
+
     fn mark(&mut self) {
         self.marked.clone_from(&self.membership);
     }

@@ -147,7 +147,13 @@ pub(crate) fn fit(
     (0..n).for_each(|i| smo.look(i));
     // Newton usually finishes from a rough solution.
     let mut aim = ROUGH * tolerance;
+    let mut since_slide = 0;
     for _ in 0..MAX_STEPS_PER_ROW * n.max(100) {
+        since_slide += 1;
+        if since_slide % n.max(100) == 0 && since_slide >= smo.steps_worth_a_slide() {
+            smo.slide();
+            since_slide = 0;
+        }
         let step = if intercept { smo.pair(aim) } else { smo.single(aim) };
         if let Step::Done(b) = step {
             if let Some(exact) = smo.clone().refined(b) {
@@ -164,6 +170,10 @@ pub(crate) fn fit(
 
 /// Newton is first tried at this many times the tolerance.
 const ROUGH: f64 = 100.0;
+/// A slide over m samples costs about as much as m³ over so many SMO steps per row.
+const SLIDE_COST: usize = 10;
+/// What is added to the diagonal of K in a slide, relative to it: where rows depend on each other, K alone is singular.
+const PROXIMAL: f64 = 1e-9;
 /// Rounds of Newton after SMO; each may let a few samples go to their ends or leave them.
 const MAX_ROUNDS: usize = 20;
 /// A round that ends with less violation than this, in units of z, is exact.
@@ -183,7 +193,7 @@ impl Smo<'_> {
     /// Newton on the samples between their ends, which hold their kinks, from SMO's solution; None if it does not arrive.
     fn refined(mut self, mut b: f64) -> Option<DualFit> {
         for _ in 0..MAX_ROUNDS {
-            let free: Vec<usize> = (0..self.beta.len()).filter(|&i| self.held_kink(i).is_some()).collect();
+            let free = self.free();
             if free.is_empty() {
                 break;
             }
@@ -209,6 +219,75 @@ impl Smo<'_> {
         None
     }
 
+    fn free(&self) -> Vec<usize> {
+        (0..self.beta.len()).filter(|&i| self.held_kink(i).is_some()).collect()
+    }
+
+    fn steps_worth_a_slide(&self) -> usize {
+        let n = self.beta.len();
+        self.free().len().pow(3) / (SLIDE_COST * n.max(1))
+    }
+
+    /// Newton on the samples between their ends, as far as none of them passes an end; then without that one, and so on until
+    /// a whole step is made. The objective never rises, and where pairs crawl this does not.
+    fn slide(&mut self) {
+        let p = usize::from(self.intercept);
+        let mut free = self.free();
+        let (moved, before): (Vec<usize>, Vec<f64>) = free.iter().map(|&i| (i, self.beta[i])).unzip();
+        let largest = free.iter().map(|&i| self.columns.products.square(i)).fold(0.0, f64::max);
+        let proximal = PROXIMAL * largest;
+        let m = free.len() + p;
+        let mut a = self.free_matrix(&free);
+        (p..m).for_each(|k| a[k * m + k] += proximal);
+        let mut inverse = Inverse::default();
+        if free.len() <= p || !inverse.invert(&a, m) {
+            return;
+        }
+        // What is left of the equations of Σβ and of every kink.
+        let mut rest = vec![-self.beta.iter().sum::<f64>(); p];
+        rest.extend(free.iter().map(|&i| self.held_kink(i).unwrap_or(self.g[i]) - self.g[i]));
+        while free.len() > p {
+            let step = inverse.times(&rest);
+            let (mut share, mut stopper) = (1.0, None);
+            for (k, (&i, d)) in free.iter().zip(&step[p..]).enumerate() {
+                let limit = if *d > 0.0 { self.up[i] } else { self.down[i] }.map_or(self.beta[i], |(limit, _)| limit);
+                let room = (limit - self.beta[i]) / d;
+                if room < share {
+                    (share, stopper) = (room, Some((k, limit)));
+                }
+            }
+            for (&i, d) in free.iter().zip(&step[p..]) {
+                self.beta[i] += share * d;
+            }
+            for (k, (rest, d)) in rest.iter_mut().zip(&step).enumerate() {
+                *rest = (1.0 - share) * *rest + if k < p { 0.0 } else { share * proximal * d };
+            }
+            let Some((k, limit)) = stopper else { break };
+            self.beta[free[k]] = limit;
+            free.swap_remove(k);
+            rest.swap_remove(k + p);
+            if !inverse.swap_remove(k + p) {
+                break;
+            }
+        }
+        let change: Vec<f64> = moved.iter().zip(&before).map(|(&i, before)| self.beta[i] - before).collect();
+        self.columns.products.accumulate(&moved, &change, &mut self.g);
+        moved.into_iter().for_each(|i| self.look(i));
+    }
+
+    /// [ 0  1ᵀ ; 1  K ] over some samples, lower triangle.
+    fn free_matrix(&self, free: &[usize]) -> Vec<f64> {
+        let p = usize::from(self.intercept);
+        let m = free.len() + p;
+        let mut a = vec![0.0; m * m];
+        for (k, &i) in free.iter().enumerate() {
+            let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
+            row[..p].fill(1.0);
+            self.columns.products.gather(i, &free[..=k], &mut row[p..]);
+        }
+        a
+    }
+
     /// The kink that holds a sample between its ends.
     fn held_kink(&self, i: usize) -> Option<f64> {
         match (self.up[i], self.down[i]) {
@@ -220,16 +299,12 @@ impl Smo<'_> {
     fn newton(&self, free: &[usize], b: f64) -> Option<(Vec<f64>, f64)> {
         let p = usize::from(self.intercept);
         let m = free.len() + p;
-        let mut a = vec![0.0; m * m];
         let mut rhs = vec![-self.beta.iter().sum::<f64>(); p];
-        for (k, &i) in free.iter().enumerate() {
-            let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
-            row[..p].fill(1.0);
-            self.columns.products.gather(i, &free[..=k], &mut row[p..]);
+        for &i in free {
             rhs.push(self.held_kink(i)? - self.g[i] - b);
         }
         let mut inverse = Inverse::default();
-        if !inverse.invert(&a, m) {
+        if !inverse.invert(&self.free_matrix(free), m) {
             return None;
         }
         let solved = inverse.times(&rhs);

@@ -88,10 +88,14 @@ impl Dual<'_> {
 
     /// What the state of a sample is called in events: its zone, N on a piece without slope, Z at a kink.
     fn name(&self, i: usize) -> &'static str {
-        match self.members.state[i] {
+        self.name_of(i, self.members.state[i])
+    }
+
+    fn name_of(&self, i: usize, state: State) -> &'static str {
+        match state {
             State::Pinned { .. } | State::Held { .. } => PINNED,
-            State::Smooth { zone, .. } => {
-                let l = &self.at.loss[i];
+            State::Smooth { piece, zone } => {
+                let l = self.problem.loss.at_piece(piece, self.z(&self.at.x)[i], self.problem.target[i]);
                 let flat = l.slope == 0.0 && l.curvature == 0.0;
                 if flat { NO_LOSS } else { self.problem.pacing.zones()[usize::from(zone)] }
             }
@@ -265,6 +269,19 @@ impl Curve for Dual<'_> {
 
     fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
         self.descend(exit)
+    }
+
+    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
+        let from = self.merit(t, x);
+        let end = self.walk(t, x.to_vec(), x, 0.0)?;
+        let drop = self.problem.ridge * (from - self.merit(t, &end));
+        Ok(Landing { size: self.distance(&end, x), x: end, drop })
+    }
+
+    fn changes(&self) -> Vec<Cause> {
+        let each = self.marked.state.iter().zip(&self.members.state).enumerate();
+        let named = each.map(|(index, (&from, &to))| (index, self.name_of(index, from), self.name_of(index, to)));
+        named.filter(|(_, from, to)| from != to).map(|(index, from, to)| Cause::Sample { index, from, to }).collect()
     }
 
     fn norm(&self, dx: &[f64]) -> f64 {

@@ -19,13 +19,17 @@ const MAX_NEWTON: usize = 100;
 impl Dual<'_> {
     /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start.
     pub(super) fn fit_weighted(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Breakdown> {
-        self.fit_to(x, weights, SMO_TOLERANCE)
+        self.fit_to(x, &self.scaled(weights), SMO_TOLERANCE)
+    }
+
+    /// c for weights that equal rows have in common.
+    pub(super) fn scaled(&self, weights: &[f64]) -> Vec<f64> {
+        self.scale.iter().zip(weights).map(|(s, v)| s * v).collect()
     }
 
     /// The same to a tolerance of SMO's, in units of z.
-    pub(super) fn fit_to(&mut self, x: &[f64], weights: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
-        let c: Vec<f64> = self.scale.iter().zip(weights).map(|(s, v)| s * v).collect();
-        if self.problem.loss.is_kinked() { self.fit_by_smo(x, &c, tolerance) } else { self.fit_by_newton(x, &c) }
+    pub(super) fn fit_to(&mut self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
+        if self.problem.loss.is_kinked() { self.fit_by_smo(x, c, tolerance) } else { self.fit_by_newton(x, c) }
     }
 
     fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {

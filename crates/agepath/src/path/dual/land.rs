@@ -36,6 +36,8 @@ const STAGNATED: f64 = 1e-10;
 const NEAR_KINK: f64 = 1e-5;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-13;
+/// Predictors this near to a kink, in units of z, are held there by a fit.
+const AT_KINK: f64 = 1e-9;
 /// A relative change of age that brings samples on a threshold inside.
 const HAIR: f64 = 1e-4;
 /// First trial length along an exit, and how often it is doubled.
@@ -137,22 +139,35 @@ impl Dual<'_> {
         (self.distance(&end, fit) <= within && low <= high + 10.0 * NOISE * high.abs()).then_some(end)
     }
 
-    /// The ACS step, or further along it as long as the objective falls.
+    /// The ACS step, or further along it as long as the objective falls. In a narrow pass it falls by less than the rounding
+    /// of its value from one step to the next: its slope tells, its value only vouches.
     fn lengthen(&self, t: f64, x: &[f64], fit: Vec<f64>, gone: f64, pace: f64) -> Vec<f64> {
         let longest = gone * if gone < MICROSCOPIC { LEAP } else { STRIDE };
         if pace > 0.5 * longest || pace == 0.0 {
             return fit;
         }
         let step: Vec<f64> = fit.iter().zip(x).map(|(f, x)| f - x).collect();
-        let lowest = self.merit(t, &fit);
+        let highest = (1.0 + 10.0 * NOISE) * self.merit(t, &fit);
         for share in [1.0, 0.25, 0.0625] {
             let mut trial = x.to_vec();
             axpy(share * longest / pace, &step, &mut trial);
-            if self.merit(t, &trial) < lowest {
+            if self.slope_along(t, &trial, &step) < 0.0 && self.merit(t, &trial) <= highest {
                 return trial;
             }
         }
         fit
+    }
+
+    /// The derivative of G/α at (t, x) along a step; samples at a kink are taken to stay there.
+    fn slope_along(&self, t: f64, x: &[f64], step: &[f64]) -> f64 {
+        let (n, u, near) = (self.n(), self.chart.inverse_age(t), AT_KINK * self.problem.predictor_scale);
+        let (beta, z, dz) = (self.beta(x), self.z(x), self.z(step));
+        let each = (0..n).filter(|&i| self.kinks[i].as_slice().iter().all(|kink| (z[i] - kink).abs() > near));
+        let pull = |i: usize| {
+            let l = self.problem.loss.at(z[i], self.problem.target[i]);
+            (beta[i] + self.scale[i] * self.problem.pacing.weight(l.value, u) * l.slope) * dz[i]
+        };
+        each.map(pull).sum::<f64>() - step[n] * beta.iter().sum::<f64>()
     }
 
     /// Newton with the active set following by value; None if it begins or ends where there is no minimiser near.

@@ -17,6 +17,7 @@ mod land;
 mod states;
 mod system;
 mod track;
+mod twins;
 
 pub(crate) use track::{acs, fit};
 pub(super) use track::{at, dual_path, slope};
@@ -30,6 +31,7 @@ use crate::solver::smo::Columns;
 use crate::space::Products;
 use factor::Factor;
 use std::cell::Cell;
+use twins::Twins;
 
 /// Where a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +76,8 @@ struct Evaluation {
 pub(super) struct Dual<'p> {
     problem: &'p Problem,
     products: &'p Products,
-    /// s/α
+    twins: Twins,
+    /// s/α; a row that stands for others has theirs too, and they have none.
     scale: Vec<f64>,
     kinks: Vec<Kinks>,
     /// The unit of β: violations are relative to it.
@@ -103,12 +106,15 @@ pub(super) struct Dual<'p> {
 impl<'p> Dual<'p> {
     pub fn new(problem: &'p Problem, products: &'p Products, chart: Chart) -> Self {
         let n = products.len();
-        let scale: Vec<f64> = problem.scale.iter().map(|s| s / problem.ridge).collect();
+        let twins = Twins::of(problem);
+        let mut scale: Vec<f64> = problem.scale.iter().map(|s| s / problem.ridge).collect();
+        twins.merge(&mut scale);
         Dual {
             problem,
             products,
             kinks: problem.target.iter().map(|&y| problem.loss.kinks(y)).collect(),
             unit: problem.slope_unit() / problem.ridge,
+            twins,
             scale,
             chart,
             members: Membership {
@@ -173,12 +179,20 @@ impl<'p> Dual<'p> {
 
     /// θ of a point.
     pub fn theta(&self, x: &[f64]) -> Vec<f64> {
-        self.problem.theta_of(self.products, self.beta(x), x[self.n()])
+        self.theta_shared(x, &self.problem.scale)
+    }
+
+    /// θ of a point, equal rows dividing their β in proportion to `shares`.
+    fn theta_shared(&self, x: &[f64], shares: &[f64]) -> Vec<f64> {
+        let mut beta = self.beta(x).to_vec();
+        self.twins.divide(&mut beta, shares);
+        self.problem.theta_of(self.products, &beta, x[self.n()])
     }
 
     /// The point of a solution θ at inverse age u.
     pub fn point_at(&self, theta: &[f64], u: f64) -> Vec<f64> {
-        let (beta, b) = self.problem.dual_of(self.products, theta, u);
+        let (mut beta, b) = self.problem.dual_of(self.products, theta, u);
+        self.twins.merge(&mut beta);
         self.point_of(&beta, b)
     }
 

@@ -23,10 +23,11 @@ impl Dual<'_> {
             }
             let [(low, _), (high, _)] = self.ends(i, k as u8);
             let margin = AT_END * (high - low);
-            if high > low && beta > low + margin && beta < high - margin {
+            let inside = high > low && beta > low + margin && beta < high - margin;
+            if inside && (z - kink).abs() / self.problem.predictor_scale <= self.off_piece(i, piece, x) / (high - low) {
                 return State::Pinned { kink: k as u8 };
             }
-            if high > low {
+            if high > low && !inside {
                 piece = if beta >= high - margin { k as u8 } else { k as u8 + 1 };
             }
         }
@@ -39,6 +40,12 @@ impl Dual<'_> {
             return State::Smooth { piece, zone };
         }
         State::Smooth { piece, zone: self.at.cuts.zone(loss) }
+    }
+
+    /// How far β is from what its piece says at z: a sample next to a kink has a weight next to 1, and a β next to an end.
+    fn off_piece(&self, i: usize, piece: u8, x: &[f64]) -> f64 {
+        let l = self.problem.loss.at_piece(piece, self.z(x)[i], self.problem.target[i]);
+        (x[i] + self.scale[i] * self.problem.pacing.weight(l.value, self.at.u) * l.slope).abs()
     }
 
     /// At a point that comes from outside: samples on a threshold where the weight drops are in the zone that β says.

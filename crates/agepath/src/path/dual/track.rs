@@ -2,11 +2,12 @@
 
 use super::super::chart::Chart;
 use super::super::curve::{Curve, Halt};
-use super::super::follow::{Follower, Record, Step};
+use super::super::follow::{Follower, HAIR, Record, Step};
 use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
 use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
 use super::Dual;
+use super::twins::Twins;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
 use crate::space::Products;
@@ -21,7 +22,7 @@ const PARTS: usize = 128;
 const MAX_CHECKS: usize = 64;
 /// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
 const ANY_BASIN: f64 = 0.1;
-/// The caller is asked once in so many events.
+/// The caller is asked once in so many events, and in so many steps without one.
 const ASK_EVERY: usize = 16;
 
 /// Computes the path; see [`age_path`](super::super::age_path).
@@ -49,7 +50,8 @@ pub(in super::super) fn dual_path(
         end: None,
     };
     let part = (last - first) / PARTS as f64;
-    let mut log = Log { trace: Trace::default(), watch, problem, products, part };
+    let twins = dual.twins.clone();
+    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part, moves: 0 };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     log.trace.rewind((0, 0));
@@ -159,14 +161,18 @@ struct Log<'w> {
     watch: Watch<'w>,
     problem: &'w Problem,
     products: &'w Products,
+    twins: Twins,
     /// The length of a part of the path, with its sign.
     part: f64,
+    moves: usize,
 }
 
 impl Log<'_> {
     fn knot(&mut self, t: f64, x: &[f64]) {
         let n = self.products.len();
-        self.trace.push_knot(RawKnot { t, x: self.problem.theta_of(self.products, &x[..n], x[n]) });
+        let mut beta = x[..n].to_vec();
+        self.twins.divide(&mut beta, &self.problem.scale);
+        self.trace.push_knot(RawKnot { t, x: self.problem.theta_of(self.products, &beta, x[n]) });
     }
 
     /// The first point of a part of the path.
@@ -187,7 +193,8 @@ impl Record for Log<'_> {
         match step {
             Step::Turn { t, x, cause } => {
                 self.knot_by_the_way(t, x);
-                self.event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 })
+                let turning = |cause| RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 };
+                self.twins.each(cause).into_iter().all(|cause| self.event(turning(cause)))
             }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
@@ -196,7 +203,8 @@ impl Record for Log<'_> {
             }
             Step::Move { t, x } => {
                 self.knot_by_the_way(t, x);
-                true
+                self.moves += 1;
+                !self.moves.is_multiple_of(ASK_EVERY) || self.watch.go_on(t, &self.trace)
             }
         }
     }
@@ -231,12 +239,26 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
     let x = dual.polish(begin, x.clone()).unwrap_or(x);
+    let followed = follow_on(dual, begin, x.clone(), t).or_else(|halt| {
+        // The knot may lie in a tie, where its point does not say who is where: a hair later it does.
+        let hair = HAIR * (1.0 + begin.abs());
+        if (t - begin).abs() <= hair {
+            return Err(halt);
+        }
+        let beyond = begin + hair * (t - begin).signum();
+        let landing = dual.land_at(beyond, &x)?;
+        follow_on(dual, beyond, landing.x, t)
+    });
+    followed.map_err(|halt| match halt {
+        Halt::Broken(reason) => broken(reason),
+        Halt::Escaped | Halt::Stopped => broken(Breakdown::Stalled),
+    })
+}
+
+fn follow_on(dual: &mut Dual, begin: f64, x: Vec<f64>, t: f64) -> std::result::Result<Vec<f64>, Halt> {
     let mut follower = Follower::new(dual, begin, x);
-    match follower.advance(t, &mut Silent) {
-        Ok(()) => Ok(follower.x),
-        Err(Halt::Broken(reason)) => Err(broken(reason)),
-        Err(_) => Err(broken(Breakdown::Stalled)),
-    }
+    follower.advance(t, &mut Silent)?;
+    Ok(follower.x)
 }
 
 /// dθ/dλ at the solution `point` at its age.
@@ -262,8 +284,11 @@ const FIT_TOLERANCE: f64 = 1e-9;
 pub(crate) fn fit(problem: &Problem, products: &Products, weights: &[f64]) -> std::result::Result<Vec<f64>, Breakdown> {
     let mut dual = Dual::new(problem, products, Chart::new(1.0));
     let zero = vec![0.0; 2 * dual.n() + 1];
-    let x = dual.fit_to(&zero, weights, FIT_TOLERANCE)?;
-    Ok(dual.theta(&x))
+    let each: Vec<f64> = problem.scale.iter().zip(weights).map(|(s, v)| s * v / problem.ridge).collect();
+    let mut c = each.clone();
+    dual.twins.merge(&mut c);
+    let x = dual.fit_to(&zero, &c, FIT_TOLERANCE)?;
+    Ok(dual.theta_shared(&x, &each))
 }
 
 /// One step of plain ACS: θ of the fit with the weights of the losses at `theta`.
@@ -277,6 +302,6 @@ pub(crate) fn acs(
     let x = dual.point_at(theta, 1.0 / age);
     let weight = |l: f64| problem.pacing.weight(l, 1.0 / age);
     let weights: Vec<f64> = problem.losses(theta).into_iter().map(weight).collect();
-    let x = dual.fit_to(&x, &weights, FIT_TOLERANCE)?;
+    let x = dual.fit_to(&x, &dual.scaled(&weights), FIT_TOLERANCE)?;
     Ok(dual.theta(&x))
 }
