@@ -152,7 +152,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             stuck = 0;
             outdated = true;
         }
-        if outdated || (!nested && other_columns(patch, &moments.columns)) {
+        if outdated || (!nested && !by_jumps && other_columns(patch, &moments.columns)) {
             match renewed(patch, &mut near) {
                 Some(renewed) => moments = renewed,
                 None => return Ok(()),

@@ -51,14 +51,16 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// All rows of `patch` over its working columns, centred where it stands; None if its terms are no such polynomials, or
+    /// All rows of `patch` over the columns that matter, centred where it stands; None if its terms are no such polynomials, or
     /// too large ones.
     pub fn of_all_rows(patch: &Patch) -> Option<Moments> {
         let problem = patch.problem;
         if !problem.loss.is_squared_residual() {
             return None;
         }
-        let columns = patch.working_columns();
+        // A jump may take a column past its bound, and the next one back again, before anybody looks.
+        let by_jumps = !problem.pacing.is_continuous();
+        let columns = if by_jumps { (0..patch.cols()).collect() } else { patch.working_columns() };
         let m = columns.len();
         let (width, pairs) = (m + 1, (m + 1) * (m + 2) / 2);
         let zones = 0..problem.pacing.zones().len();
