@@ -16,7 +16,7 @@ use crate::space::Design;
 use std::borrow::Cow;
 
 /// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
-const SAFE_SHARE: f64 = 0.3;
+const SAFE_SHARE: f64 = 0.7;
 
 /// A column that depends on others has their slope; one that is held but pulled harder than this, relatively, does not.
 const PULLED: f64 = 1e-9;
