@@ -5,12 +5,13 @@ mod common;
 
 use agepath::loss::TargetKind;
 use agepath::pacing::PacingSpec;
-use agepath::path::{Cause, Direction, End, Event, Kind, Path, PathOptions};
+use agepath::path::{Cause, Direction, End, Event, Kind, Knot, Path, PathOptions};
 use agepath::penalty::Penalty;
 use agepath::{Breakdown, Error, Problem};
 use common::{Case, Dice, Model, Shape, Sweep, distance, knot_theta, norm, smallest_pivot, solution};
 use proptest::prelude::*;
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The promise: relative KKT residual at every knot and at every age in between.
@@ -650,6 +651,29 @@ fn a_repeated_row_is_a_row_of_twice_the_weight() {
         }
         out
     });
+}
+
+/// Few of many columns are active, so windows are about some of them only; jumps of hard pacing are many and small.
+#[test]
+fn the_laws_hold_where_most_columns_are_held_at_zero() {
+    for pacing in ["hard", "linear"] {
+        let name = format!("squared/{pacing}/l1");
+        let mut spec = common::specs().into_iter().find(|(n, _)| *n == name).unwrap().1;
+        spec.penalty = Penalty::L1 { alpha: 0.15 };
+        let shape = Shape { n: 1200, d: 36, intercept: true, weighted: false };
+        for direction in [Direction::Down, Direction::Up] {
+            let mut case = Case::generate(&name, &spec, shape, 7);
+            case.y.iter_mut().for_each(|y| *y *= 0.25);
+            let run = Run::new(case, direction).unwrap();
+            let active = |k: &Knot| k.coef.iter().map(|w| *w != 0.0).collect::<Vec<bool>>();
+            let faces: HashSet<_> = run.path.knots.iter().map(active).collect();
+            assert!(run.path.end == End::Complete && faces.len() > 5, "{}: {} {faces:?}", run.title(), run.path.end);
+            let mut broken = is_solved(&run);
+            broken.extend(guards_vanish(&run));
+            broken.extend(walk(&run, 0));
+            assert!(broken.is_empty(), "{}\n{}", run.title(), broken.join("\n"));
+        }
+    }
 }
 
 /// Problems on which other random cases once broke a law.
