@@ -17,7 +17,7 @@ use crate::model::{Model, SampleScale, Strength};
 use crate::pacing::{Pacing, PacingSpec};
 use crate::penalty::Penalty;
 use crate::space::{Design, Gram, Kernel, Products};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What to fit, without the data.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,8 @@ pub struct Problem {
     pub(crate) l1: Vec<f64>,
     pub(crate) l2: Vec<f64>,
     pub(crate) column_scales: Vec<f64>,
+    /// ‖x_i‖ in units where every column has size 1, once somebody has asked.
+    row_norms: OnceLock<Vec<f64>>,
     /// The size of predictors: the root mean square of real targets, 1 for classes.
     pub(crate) predictor_scale: f64,
     intercept: bool,
@@ -132,10 +134,25 @@ impl Problem {
             l1,
             l2,
             column_scales,
+            row_norms: OnceLock::new(),
             predictor_scale,
             intercept,
             products,
             ridge,
+        })
+    }
+
+    /// ‖x_i‖ in units where every column has size 1.
+    pub(crate) fn row_norms(&self) -> &[f64] {
+        self.row_norms.get_or_init(|| {
+            let columns: Vec<usize> = (0..self.design.cols()).collect();
+            let mut row = vec![0.0; columns.len()];
+            (0..self.design.rows())
+                .map(|i| {
+                    self.design.copy_row(i, &columns, &mut row);
+                    row.iter().zip(&self.column_scales).map(|(x, s)| (x / s).powi(2)).sum::<f64>().sqrt()
+                })
+                .collect()
         })
     }
 

@@ -114,7 +114,7 @@ pub(crate) struct Patch<'p> {
     pub l2: Vec<f64>,
     pub column_scales: Vec<f64>,
     /// ‖x_i‖ in units where every column has size 1.
-    pub row_norms: Vec<f64>,
+    pub row_norms: Cow<'p, [f64]>,
     /// Rows and columns of the problem that these are.
     pub row_ids: Vec<usize>,
     pub col_ids: Vec<usize>,
@@ -147,7 +147,7 @@ impl<'p> Patch<'p> {
             l1: problem.l1.clone(),
             l2: problem.l2.clone(),
             column_scales: problem.column_scales.clone(),
-            row_norms: Vec::new(),
+            row_norms: Cow::Borrowed(problem.row_norms()),
             row_ids: (0..n).collect(),
             col_ids: (0..m).collect(),
             far: None,
@@ -162,7 +162,6 @@ impl<'p> Patch<'p> {
             watched: Watched::default(),
             scratch: Default::default(),
         };
-        patch.row_norms = patch.scaled_row_norms();
         patch.membership.zone = vec![0; n];
         patch.membership.coord = patch.free_or_zero();
         patch.membership.relist();
@@ -187,7 +186,7 @@ impl<'p> Patch<'p> {
             l1: pick(&parent.l1, cols),
             l2: pick(&parent.l2, cols),
             column_scales: pick(&parent.column_scales, cols),
-            row_norms: pick(&parent.row_norms, rows),
+            row_norms: Cow::Owned(pick(&parent.row_norms, rows)),
             row_ids: rows.iter().map(|&i| parent.row_ids[i]).collect(),
             col_ids: cols.iter().map(|&j| parent.col_ids[j]).collect(),
             far: Some(far),
@@ -224,17 +223,6 @@ impl<'p> Patch<'p> {
             self.membership.coord[*j] != Coord::Zero || self.at.gradient[*j].abs() > COLUMN_SHARE * self.l1[*j]
         };
         if m <= ALL_COLUMNS { (0..m).collect() } else { (0..m).filter(works).collect() }
-    }
-
-    fn scaled_row_norms(&self) -> Vec<f64> {
-        let all: Vec<usize> = (0..self.cols()).collect();
-        let mut row = vec![0.0; all.len()];
-        (0..self.rows())
-            .map(|i| {
-                self.design.copy_row(i, &all, &mut row);
-                row.iter().zip(&self.column_scales).map(|(x, s)| (x / s).powi(2)).sum::<f64>().sqrt()
-            })
-            .collect()
     }
 
     /// z, losses and thresholds at (t, x); zones and all that hangs on them are left alone.
