@@ -71,23 +71,6 @@ fn clean_vector_registers() {
     }
 }
 
-/// Runs `kernel` compiled for the widest vectors that this processor is known to have.
-#[inline]
-pub fn vectorised<R>(kernel: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[allow(unsafe_code)]
-        #[target_feature(enable = "avx2")]
-        unsafe fn wide<R>(kernel: impl FnOnce() -> R) -> R {
-            kernel()
-        }
-        #[allow(unsafe_code)]
-        // SAFETY: the processor has just been asked whether it has the feature.
-        return unsafe { wide(kernel) };
-    }
-    kernel()
-}
-
 /// Defines a function whose loops are compiled for the widest vectors that this processor turns out to have. The body is
 /// copied into each version; a closure would be called, in the version that every processor understands.
 macro_rules! wide_loop {
@@ -127,11 +110,26 @@ macro_rules! wide_loop {
 }
 pub(crate) use wide_loop;
 
-/// out = a ∘ b
-#[inline(always)]
-pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64]) {
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-        *out = a * b;
+wide_loop! {
+    /// y += a·x, for long vectors.
+    pub fn add_scaled(a: f64, x: &[f64], y: &mut [f64]) {
+        axpy(a, x, y);
+    }
+}
+
+wide_loop! {
+    /// out = A x for a large symmetric A, lower triangle.
+    pub fn large_symmetric_times(a: &[f64], x: &[f64], out: &mut [f64]) {
+        symmetric_times(a, x, out);
+    }
+}
+
+wide_loop! {
+    /// out = a ∘ b
+    pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64]) {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a * b;
+        }
     }
 }
 
@@ -148,12 +146,10 @@ pub fn add_weighted_gram<'a>(h: &[f64], m: usize, column: impl Fn(usize) -> &'a 
             block.resize(2 * k * m, 0.0);
         }
         let (plain, scaled) = block[..2 * k * m].split_at_mut(k * m);
-        vectorised(|| {
-            for j in 0..m {
-                plain[j * k..(j + 1) * k].copy_from_slice(column(j));
-                multiply(h, column(j), &mut scaled[j * k..(j + 1) * k]);
-            }
-        });
+        for j in 0..m {
+            plain[j * k..(j + 1) * k].copy_from_slice(column(j));
+            multiply(h, column(j), &mut scaled[j * k..(j + 1) * k]);
+        }
         triangular::matmul(
             MatMut::from_row_major_slice_mut(out, m, m),
             BlockStructure::TriangularLower,

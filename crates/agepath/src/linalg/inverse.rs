@@ -4,7 +4,7 @@
 //! k takes one away by the sign of (A⁻¹)_kk, which is 1/σ of that row; adding δ to a diagonal entry moves one eigenvalue
 //! through zero exactly when 1 + δ (A⁻¹)_kk is negative, and adding δ xxᵀ when 1 + δ xᵀA⁻¹x is. Each change costs O(m²).
 
-use super::{axpy, clean_vector_registers, dot, vectorised};
+use super::{add_scaled, axpy, clean_vector_registers, dot, wide_loop};
 use faer::linalg::solvers::{DenseSolveCore, Lblt};
 use faer::{MatRef, Side};
 use rayon::prelude::*;
@@ -113,6 +113,7 @@ impl Inverse {
     }
 
     /// Row `k` up to the diagonal.
+    #[inline(always)]
     fn lower(&self, k: usize) -> &[f64] {
         &self.r[k * self.stride..=k * self.stride + k]
     }
@@ -128,7 +129,7 @@ impl Inverse {
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
         let part = |rows: Range<usize>| {
             let mut out = vec![0.0; self.m];
-            vectorised(|| self.add_product_of(rows, x, &mut out));
+            add_product(self, rows, x, &mut out);
             out
         };
         if self.m < PARALLEL {
@@ -145,47 +146,10 @@ impl Inverse {
             .unwrap_or_default()
     }
 
-    /// out += what rows `rows` of the triangle stand for, times x: each entry serves twice, and two rows share what is
-    /// read of x and out.
-    #[inline(always)]
-    fn add_product_of(&self, rows: Range<usize>, x: &[f64], out: &mut [f64]) {
-        let mut i = rows.start;
-        while i + 1 < rows.end {
-            let (first, second) = (self.lower(i), self.lower(i + 1));
-            let (a, b) = (x[i], x[i + 1]);
-            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
-            let whole = i / LANES * LANES;
-            let lanes = first[..whole].chunks_exact(LANES).zip(second[..whole].chunks_exact(LANES));
-            for ((p, q), (x, out)) in
-                lanes.zip(x[..whole].chunks_exact(LANES).zip(out[..whole].chunks_exact_mut(LANES)))
-            {
-                for k in 0..LANES {
-                    sums[k] += p[k] * x[k];
-                    others[k] += q[k] * x[k];
-                    out[k] += a * p[k] + b * q[k];
-                }
-            }
-            let (mut sum, mut other) = (sums.iter().sum::<f64>(), others.iter().sum::<f64>());
-            for k in whole..i {
-                sum += first[k] * x[k];
-                other += second[k] * x[k];
-                out[k] += a * first[k] + b * second[k];
-            }
-            out[i] += sum + first[i] * a + second[i] * b;
-            out[i + 1] += other + second[i] * a + second[i + 1] * b;
-            i += 2;
-        }
-        if i < rows.end {
-            let row = self.lower(i);
-            out[i] += dot(&row[..i], x) + row[i] * x[i];
-            axpy(x[i], &row[..i], out);
-        }
-    }
-
     /// A⁻¹ += factor · v vᵀ
     fn add_rank_one(&mut self, factor: f64, v: &[f64]) {
         let (m, stride) = (self.m, self.stride);
-        let update = |(k, row): (usize, &mut [f64])| vectorised(|| axpy(factor * v[k], v, &mut row[..=k]));
+        let update = |(k, row): (usize, &mut [f64])| add_scaled(factor * v[k], v, &mut row[..=k]);
         if m < PARALLEL {
             self.r.chunks_mut(stride).take(m).enumerate().for_each(update);
         } else {
@@ -302,6 +266,44 @@ impl Inverse {
             self.count(-delta, -1);
         }
         true
+    }
+}
+
+wide_loop! {
+    /// out += what rows `rows` of the triangle stand for, times x: each entry serves twice, and two rows share what is
+    /// read of x and out.
+    fn add_product(inverse: &Inverse, rows: Range<usize>, x: &[f64], out: &mut [f64]) {
+        let mut i = rows.start;
+        while i + 1 < rows.end {
+            let (first, second) = (inverse.lower(i), inverse.lower(i + 1));
+            let (a, b) = (x[i], x[i + 1]);
+            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
+            let whole = i / LANES * LANES;
+            let lanes = first[..whole].chunks_exact(LANES).zip(second[..whole].chunks_exact(LANES));
+            for ((p, q), (x, out)) in
+                lanes.zip(x[..whole].chunks_exact(LANES).zip(out[..whole].chunks_exact_mut(LANES)))
+            {
+                for k in 0..LANES {
+                    sums[k] += p[k] * x[k];
+                    others[k] += q[k] * x[k];
+                    out[k] += a * p[k] + b * q[k];
+                }
+            }
+            let (mut sum, mut other) = (sums.iter().sum::<f64>(), others.iter().sum::<f64>());
+            for k in whole..i {
+                sum += first[k] * x[k];
+                other += second[k] * x[k];
+                out[k] += a * first[k] + b * second[k];
+            }
+            out[i] += sum + first[i] * a + second[i] * b;
+            out[i + 1] += other + second[i] * a + second[i + 1] * b;
+            i += 2;
+        }
+        if i < rows.end {
+            let row = inverse.lower(i);
+            out[i] += dot(&row[..i], x) + row[i] * x[i];
+            axpy(x[i], &row[..i], out);
+        }
     }
 }
 

@@ -14,7 +14,7 @@
 use super::chart::Chart;
 use super::far::FarAt;
 use super::patch::Patch;
-use crate::linalg::{dot, vectorised};
+use crate::linalg::{dot, large_symmetric_times};
 use crate::pacing::ZonePolynomial;
 use crate::space::Dense;
 
@@ -215,7 +215,7 @@ impl Moments {
             p.push(e[a] * e[a]);
         }
         let mut y = vec![0.0; k];
-        vectorised(|| crate::linalg::symmetric_times(fourth, &p, &mut y));
+        large_symmetric_times(fourth, &p, &mut y);
         let mut out = vec![0.0; self.width * self.width];
         let mut next = y.into_iter();
         for a in 0..self.width {

@@ -345,7 +345,7 @@ impl Smo<'_> {
     fn shift(&mut self, i: usize, by: f64, to_limit: Option<f64>) {
         self.beta[i] = to_limit.unwrap_or(self.beta[i] + by);
         let column = self.columns.get(i);
-        crate::linalg::vectorised(|| crate::linalg::axpy(by, &column, &mut self.g));
+        crate::linalg::add_scaled(by, &column, &mut self.g);
         self.look(i);
     }
 

@@ -12,7 +12,7 @@
 
 use super::{Dense, Design};
 use crate::error::{Error, Result};
-use crate::linalg::{self, dot};
+use crate::linalg::{self, dot, wide_loop};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -416,21 +416,7 @@ impl Gram {
     pub fn accumulate(&self, index: &[usize], coef: &[f64], out: &mut [f64]) {
         let chunk = out.len().div_ceil(rayon::current_num_threads()).max(PARALLEL_ROWS);
         out.par_chunks_mut(chunk).enumerate().for_each(|(k, out)| {
-            let (from, to) = (k * chunk, k * chunk + out.len());
-            let part = |i: usize| &self.column(i)[from..to];
-            linalg::vectorised(|| {
-                let mut groups = index.chunks_exact(4).zip(coef.chunks_exact(4));
-                for (i, c) in &mut groups {
-                    let (p, q, r, s) = (part(i[0]), part(i[1]), part(i[2]), part(i[3]));
-                    for (k, out) in out.iter_mut().enumerate() {
-                        *out += (c[0] * p[k] + c[1] * q[k]) + (c[2] * r[k] + c[3] * s[k]);
-                    }
-                }
-                let rest = index.len() / 4 * 4;
-                for (&i, &c) in index[rest..].iter().zip(&coef[rest..]) {
-                    linalg::axpy(c, part(i), out);
-                }
-            });
+            add_columns(self, k * chunk, index, coef, out);
         });
     }
 
@@ -466,6 +452,24 @@ fn row_squares(x: &Dense) -> Vec<f64> {
         }
     }
     out
+}
+
+wide_loop! {
+    /// out += Σ coef·column, of the rows from `from` on.
+    fn add_columns(gram: &Gram, from: usize, index: &[usize], coef: &[f64], out: &mut [f64]) {
+        let rows = out.len();
+        let part = |i: usize| &gram.values[i * gram.n + from..][..rows];
+        for (i, c) in index.chunks_exact(4).zip(coef.chunks_exact(4)) {
+            let (p, q, r, s) = (part(i[0]), part(i[1]), part(i[2]), part(i[3]));
+            for (k, out) in out.iter_mut().enumerate() {
+                *out += (c[0] * p[k] + c[1] * q[k]) + (c[2] * r[k] + c[3] * s[k]);
+            }
+        }
+        let rest = index.len() / 4 * 4;
+        for (&i, &c) in index[rest..].iter().zip(&coef[rest..]) {
+            linalg::axpy(c, part(i), out);
+        }
+    }
 }
 
 #[cfg(test)]
