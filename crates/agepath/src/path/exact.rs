@@ -40,8 +40,9 @@ const LOST: f64 = 1e-9;
 /// Windows that get nowhere, one after the other, before a stretch is followed row by row.
 const MAX_STUCK: usize = 3;
 
-/// Follows `patch` (evaluated and factored) to `stop`, or to where moments no longer pay. `moments` hold its rows and its background. A patch with a
-/// background hands what it cannot do itself to its parent: it stops where it is, and says that it escaped.
+/// Follows `patch` (evaluated and factored) to `stop`, or to where moments no longer pay. `moments` hold its rows and its
+/// background. A patch with a background hands what it cannot do itself to its parent: it stops where it is, and says that
+/// it escaped.
 pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &mut Context) -> Result<(), Halt> {
     let nested = patch.far.is_some();
     let aim = NEAR_ROWS.max(patch.rows() / NEAR_SHARE);
@@ -88,7 +89,9 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         ctx.work.windows += 1;
         let progressed = (child.at.t - t0).abs() > NOWHERE * (1.0 + t0.abs()) || ctx.trace.events.len() > mark.0;
         adopt(patch, &child, &near, &moments.columns);
-        let settled = settle(patch, &child, &moments.columns) && bounds_used(patch, &moments.columns) < 1.0;
+        let at_rest = settle(patch, &child, &moments.columns);
+        let entered = bounds_used(patch, &moments.columns) >= 1.0;
+        let settled = at_rest && !entered;
         if nested && !(settled && patch.within_trust()) {
             ctx.trace.rewind(mark);
             patch.membership = start.0;
@@ -98,7 +101,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         }
         if !settled {
             ctx.work.restarts += 1;
-            let lost = patch.residual() > LOST || bounds_used(patch, &moments.columns) >= 1.0;
+            let lost = patch.residual() > LOST || entered;
             if lost {
                 // Not the same path any more: take the window back and follow a stretch row by row.
                 ctx.trace.rewind(mark);
@@ -108,10 +111,8 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
                 directly(patch, t1, ctx, 0, Until::Jump)?;
             }
             // Otherwise rounding has piled up in the moments. Centre them here.
-            match renewed(patch, &mut near) {
-                Some(renewed) => moments = renewed,
-                None => return Ok(()),
-            }
+            let Some(renewed) = renewed(patch, &mut near) else { return Ok(()) };
+            moments = renewed;
             if lost {
                 tangent = patch.tangent();
                 continue;
@@ -153,10 +154,8 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             outdated = true;
         }
         if outdated || (!nested && !by_jumps && other_columns(patch, &moments.columns)) {
-            match renewed(patch, &mut near) {
-                Some(renewed) => moments = renewed,
-                None => return Ok(()),
-            }
+            let Some(renewed) = renewed(patch, &mut near) else { return Ok(()) };
+            moments = renewed;
         }
         tangent = patch.tangent();
     }

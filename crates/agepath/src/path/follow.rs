@@ -521,9 +521,9 @@ impl<'c, C: Curve> Follower<'c, C> {
         (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
         self.anchor()?;
         let tangent = self.curve.tangent();
+        // Only for what it leaves behind: the guards that `violation` judges by are those of the last crossing asked for.
         self.curve.crossing(&tangent, (here - beyond).signum(), f64::INFINITY);
-        let back = self.correct(here, &tangent);
-        match back {
+        match self.correct(here, &tangent) {
             Some(x) if self.curve.violation((here - beyond).abs(), None).is_none() => Ok(Landing { x, size, drop }),
             _ => Err(Halt::Broken(Breakdown::Stalled)),
         }

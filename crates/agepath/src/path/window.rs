@@ -110,14 +110,14 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
     while patch.at.t != stop {
         if depth == 0 {
             by_moments(patch, stop, ctx)?;
+            if patch.at.t == stop {
+                break;
+            }
         }
         if patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS } {
             return directly(patch, stop, ctx, depth, Until::Stop);
         }
         let t0 = patch.at.t;
-        if t0 == stop {
-            break;
-        }
         if depth == 0 && !ctx.watch.go_on(t0, ctx.trace) {
             return Err(Halt::Stopped);
         }
