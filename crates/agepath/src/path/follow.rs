@@ -3,6 +3,7 @@
 use super::curve::{Crossing, Curve, Halt, Landing, Stability, Verdict};
 use super::types::Cause;
 use crate::error::Breakdown;
+use crate::linalg::axpy;
 
 /// Newton stops at this relative residual: a few hundred roundings of the terms that cancel.
 const CONVERGED: f64 = 1e-13;
@@ -12,6 +13,8 @@ const STAGNATED: f64 = 1e-11;
 const MAX_NEWTON: usize = 12;
 /// A chord iteration that gains less than this is followed by a fresh factor.
 const SLOW: f64 = 0.02;
+/// A slope is corrected by less than this share of it: more is not the slope's error.
+const SECANT: f64 = 0.5;
 /// The corrector may move the point by at most this share of what the predictor did: else the step was too long to be
 /// sure of the branch.
 const PREDICTOR_SHARE: f64 = 0.5;
@@ -303,10 +306,10 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.curve.norm(&rest) <= UNEXPLAINED * self.curve.norm(&gone) + TINY_MOVE
     }
 
-    /// Where the point will be after `step`: by the tangent, bent as the curve has been since the last point. Every
-    /// coordinate is combined alike, so linear relations between coordinates are kept.
-    fn predict(&self, step: f64, tangent: &[f64]) -> Vec<f64> {
-        let along = || self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect();
+    /// Where the point will be after `step`, and its slope there: by the tangent, bent as the curve has been since the last
+    /// point. Every coordinate is combined alike, so linear relations between coordinates are kept.
+    fn predict(&self, step: f64, tangent: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let along = || (self.x.iter().zip(tangent).map(|(x, v)| x + step * v).collect(), tangent.to_vec());
         let Some(last) = &self.last else {
             return along();
         };
@@ -314,12 +317,14 @@ impl<'c, C: Curve> Follower<'c, C> {
         let each = self.x.iter().zip(tangent).zip(last.x.iter().zip(&last.tangent));
         let unchecked = self.curve.has_unchecked_coordinates();
         if let Some((bend, r)) = self.bend.as_ref().and_then(|bend| Some((bend, bend.parameter_at(self.t + step)?))) {
+            let pace = slope(&bend.time, r);
             let cubic = |((x, v), (x0, v0)): ((&f64, &f64), (&f64, &f64))| {
                 let (now, before) = (bend.now * v, bend.before * v0);
                 // What no corrector checks must not be extrapolated: its rounding would grow from step to step.
-                if unchecked { [*x, now, 0.5 * (now - before), 0.0] } else { hermite(*x0, before, *x, now) }
+                let c = if unchecked { [*x, now, 0.5 * (now - before), 0.0] } else { hermite(*x0, before, *x, now) };
+                (value(&c, r), slope(&c, r) / pace)
             };
-            return each.map(cubic).map(|c| value(&c, r)).collect();
+            return each.map(cubic).unzip();
         }
         if last.same_segment || unchecked || step.abs() > FORESIGHT * back.abs() {
             return along();
@@ -329,14 +334,15 @@ impl<'c, C: Curve> Follower<'c, C> {
         if each.clone().map(bent).any(|(_, v, bend)| v == 0.0 && bend != 0.0) {
             return along();
         }
-        let share = (step / back).powi(2);
-        each.map(bent).map(|(x, v, bend)| x + step * v + share * bend).collect()
+        let share = step / back;
+        let parabola = |(x, v, bend)| (x + step * v + share * share * bend, v + 2.0 * share / back * bend);
+        each.map(bent).map(parabola).unzip()
     }
 
     /// Newton at fixed t from the tangent's prediction.
     fn correct(&mut self, t: f64, tangent: &[f64]) -> Option<Vec<f64>> {
         let step = t - self.t;
-        let mut x = self.predict(step, tangent);
+        let (mut x, _) = self.predict(step, tangent);
         self.newton(&mut x, step, tangent, |_, _, _| t)?;
         Some(x)
     }
@@ -344,19 +350,24 @@ impl<'c, C: Curve> Follower<'c, C> {
     /// Newton on (F, guard) = 0 for (x, t) together.
     fn locate(&mut self, c: Crossing, tangent: &[f64], direction: f64) -> Option<(f64, Vec<f64>)> {
         let step = direction * c.after;
-        let mut x = self.predict(step, tangent);
+        let (mut x, mut slope) = self.predict(step, tangent);
         let mut t = self.t + step;
-        let mut slope = tangent.to_vec();
+        // What Newton still finds after a move in t is what the slope was wrong by. The prediction is a parabola's: it is off
+        // by half of what its slope at the end is.
+        let (mut moved, mut share) = (step, 2.0);
         self.newton(&mut x, step, tangent, |curve, dx, stage| {
             if stage == Stage::Fresh {
                 slope = curve.tangent();
+            } else if stage == Stage::Chord && share * curve.norm(dx) < SECANT * moved.abs() * curve.norm(&slope) {
+                axpy(share / moved, dx, &mut slope);
             }
             if stage != Stage::First {
                 // dx + dt·(dx/dt) keeps F = 0 to first order; choose dt so that the guard vanishes too.
                 let rate = curve.guard_rate(c.guard, 1.0, &slope);
                 let dt = -(curve.guard(c.guard) + curve.guard_rate(c.guard, 0.0, dx)) / rate;
                 t += dt;
-                dx.iter_mut().zip(&slope).for_each(|(dx, v)| *dx += dt * v);
+                axpy(dt, &slope, dx);
+                (moved, share) = (dt, 1.0);
             }
             t
         })?;
@@ -630,6 +641,10 @@ fn hermite(x0: f64, v0: f64, x: f64, v: f64) -> [f64; 4] {
 
 fn value(c: &[f64; 4], r: f64) -> f64 {
     c[0] + r * (c[1] + r * (c[2] + r * c[3]))
+}
+
+fn slope(c: &[f64; 4], r: f64) -> f64 {
+    c[1] + r * (2.0 * c[2] + r * 3.0 * c[3])
 }
 
 #[cfg(test)]
