@@ -8,7 +8,7 @@ mod krylov;
 mod sums;
 
 pub(crate) use bounded::bounded_least_squares;
-pub use inverse::Inverse;
+pub use inverse::{Inverse, Refused};
 pub(crate) use krylov::{Solved, solve_near_identity};
 pub use sums::{accumulate, add_small_gram, combine, smallest, sum_of_sizes};
 

@@ -5,8 +5,12 @@
 //! through zero exactly when 1 + δ (A⁻¹)_kk is negative, and adding δ xxᵀ when 1 + δ xᵀA⁻¹x is. Each change costs O(m²).
 
 use super::{add_scaled, axpy, clean_vector_registers, dot, wide_loop};
-use faer::linalg::solvers::{DenseSolveCore, Lblt};
-use faer::{MatRef, Side};
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::lblt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::linalg::triangular_inverse::invert_unit_lower_triangular;
+use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -25,6 +29,62 @@ const PARTS: usize = 16;
 /// Running sums of a product.
 const LANES: usize = 8;
 
+/// Why there is no inverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The matrix is singular to rounding.
+    Singular,
+    /// Its inertia is not what was wanted.
+    Unwanted,
+}
+
+/// A block of B: a pivot, or [ p  s ; s  q ].
+enum Block {
+    One { k: usize, p: f64 },
+    Two { k: usize, p: f64, q: f64, s: f64 },
+}
+
+impl Block {
+    /// The block that begins at row `k`.
+    fn at(k: usize, a: &[f64], beside: &[f64]) -> Block {
+        let m = beside.len();
+        let (p, s) = (a[k * m + k], beside[k]);
+        if k + 1 < m && s != 0.0 { Block::Two { k, p, q: a[(k + 1) * m + k + 1], s } } else { Block::One { k, p } }
+    }
+
+    /// The row after it.
+    fn end(&self) -> usize {
+        match *self {
+            Block::One { k, .. } => k + 1,
+            Block::Two { k, .. } => k + 2,
+        }
+    }
+
+    fn is_singular(&self, size: impl Fn(usize) -> f64) -> bool {
+        match *self {
+            Block::One { k, p } => is_below(DEPENDENT, p, size(k)),
+            Block::Two { k, p, q, s } => is_below(DEPENDENT, p * q - s * s, size(k) * size(k + 1) + s * s),
+        }
+    }
+
+    /// Numbers of positive and negative eigenvalues.
+    fn signs(&self) -> (usize, usize) {
+        match *self {
+            Block::One { p, .. } => (usize::from(p > 0.0), usize::from(p < 0.0)),
+            Block::Two { p, q, s, .. } if p * q - s * s < 0.0 => (1, 1),
+            Block::Two { p, q, .. } => (2 * usize::from(p + q > 0.0), 2 * usize::from(p + q < 0.0)),
+        }
+    }
+}
+
+/// One more (or less) eigenvalue of the sign of `pivot`.
+fn count(inertia: &mut (usize, usize), pivot: f64, by: isize) {
+    let side = if pivot > 0.0 { &mut inertia.0 } else { &mut inertia.1 };
+    if pivot != 0.0 {
+        *side = side.wrapping_add_signed(by);
+    }
+}
+
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct Inverse {
@@ -35,70 +95,123 @@ pub struct Inverse {
     r: Vec<f64>,
     /// Numbers of positive and negative eigenvalues.
     inertia: (usize, usize),
+    /// For the next inversion.
+    work: Vec<f64>,
 }
 
 impl Inverse {
-    /// Inverts `a` (row-major m², lower triangle). Answers false, and holds nothing of use, if it is singular to rounding.
-    pub fn invert(&mut self, a: &[f64], m: usize) -> bool {
+    /// Inverts `a` (row-major m², lower triangle), which is used up. Answers false, and holds nothing of use, if it is singular
+    /// to rounding.
+    pub fn invert(&mut self, a: &mut [f64], m: usize) -> bool {
         let sizes: Vec<f64> = (0..m).map(|k| a[k * m + k].abs()).collect();
-        self.invert_sized(a, &sizes)
+        self.invert_if(a, &sizes, |_| true).is_ok()
     }
 
-    /// The same with the sizes that pivots are judged by: those of what cancels in them, where the diagonal does not say.
-    pub fn invert_sized(&mut self, a: &[f64], sizes: &[f64]) -> bool {
+    /// The same with the sizes that pivots are judged by: those of what cancels in them, where the diagonal does not say. Of a
+    /// matrix whose inertia is not wanted, that is all that is found.
+    ///
+    /// PAPᵀ = LBLᵀ with blocks of one or two rows in B; then L⁻¹, and A⁻¹ = Pᵀ L⁻ᵀ (B⁻¹L⁻¹) P: half of the work of solving for
+    /// every column of the identity.
+    pub fn invert_if(
+        &mut self,
+        a: &mut [f64],
+        sizes: &[f64],
+        wanted: impl FnOnce((usize, usize)) -> bool,
+    ) -> Result<(), Refused> {
         let m = sizes.len();
-        self.m = m;
-        self.stride = m + m / 4 + 16;
-        self.r.clear();
-        self.r.resize(self.stride * self.stride, 0.0);
-        self.inertia = (0, 0);
-        if m == 0 {
-            return true;
-        }
-        let factor = Lblt::new(MatRef::from_row_major_slice(a, m, m), Side::Lower);
-        let (diagonal, below) = (factor.B_diag().column_vector(), factor.B_subdiag().column_vector());
-        let order = factor.P().arrays().0;
-        let size = |k: usize| sizes[order[k]];
-        let mut k = 0;
-        while k < m {
-            let (p, s) = (diagonal[k], below[k]);
-            if k + 1 < m && s != 0.0 {
-                let (q, det) = (diagonal[k + 1], diagonal[k] * diagonal[k + 1] - s * s);
-                if det.abs() <= DEPENDENT * (size(k) * size(k + 1) + s * s) {
-                    return false;
-                }
-                let signs = if det < 0.0 {
-                    (1, 1)
-                } else if p + q > 0.0 {
-                    (2, 0)
-                } else {
-                    (0, 2)
-                };
-                self.inertia = (self.inertia.0 + signs.0, self.inertia.1 + signs.1);
-                k += 2;
-            } else {
-                if p.abs() <= DEPENDENT * size(k) {
-                    return false;
-                }
-                self.count(p, 1);
-                k += 1;
-            }
-        }
-        let inverse = factor.inverse();
-        clean_vector_registers();
+        (self.m, self.inertia) = (m, (0, 0));
+        self.make_room(m);
+        let parallel = if m < PARALLEL { Par::Seq } else { Par::rayon(0) };
+        // By columns, L is stored where rows have their upper triangle.
         for i in 0..m {
-            for j in 0..=i {
-                self.r[i * self.stride + j] = inverse[(i, j)];
+            for j in 0..i {
+                a[j * m + i] = a[i * m + j];
             }
         }
-        let sound = |k: usize| self.lower(k)[k].abs() * sizes[k] <= 1.0 / DEPENDENT;
-        self.inertia.0 + self.inertia.1 == m && (0..m).all(|k| sound(k) && self.lower(k).iter().all(|v| v.is_finite()))
+        let (mut order, mut place, mut beside) = (vec![0usize; m], vec![0usize; m], vec![0.0; m]);
+        let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<usize, f64>(m, parallel, Default::default()));
+        cholesky_in_place(
+            MatMut::from_column_major_slice_mut(a, m, m),
+            DiagMut::from_slice_mut(&mut beside),
+            &mut order,
+            &mut place,
+            parallel,
+            MemStack::new(&mut scratch),
+            Default::default(),
+        );
+        clean_vector_registers();
+        let mut blocks = Vec::with_capacity(m);
+        while blocks.last().map_or(0, Block::end) < m {
+            let block = Block::at(blocks.last().map_or(0, Block::end), a, &beside);
+            if block.is_singular(|k| sizes[order[k]]) {
+                return Err(Refused::Singular);
+            }
+            let (positive, negative) = block.signs();
+            self.inertia = (self.inertia.0 + positive, self.inertia.1 + negative);
+            blocks.push(block);
+        }
+        if !wanted(self.inertia) {
+            return Err(Refused::Unwanted);
+        }
+        self.work.resize(self.work.len().max(m * m), 0.0);
+        let work = &mut self.work[..m * m];
+        let l = MatRef::from_column_major_slice(a, m, m);
+        invert_unit_lower_triangular(MatMut::from_column_major_slice_mut(work, m, m), l, parallel);
+        clean_vector_registers();
+        // B⁻¹L⁻¹ goes into the other triangle, row k of it into column k.
+        for block in blocks {
+            match block {
+                Block::One { k, p } => {
+                    for j in 0..k {
+                        work[k * m + j] = work[j * m + k] / p;
+                    }
+                    work[k * m + k] = 1.0 / p;
+                }
+                Block::Two { k, p, q, s } => {
+                    let det = p * q - s * s;
+                    for j in 0..k {
+                        let (x, y) = (work[j * m + k], work[j * m + k + 1]);
+                        work[k * m + j] = (q * x - s * y) / det;
+                        work[(k + 1) * m + j] = (p * y - s * x) / det;
+                    }
+                    work[k * m + k] = q / det;
+                    work[(k + 1) * m + k] = -s / det;
+                    work[(k + 1) * m + k + 1] = p / det;
+                }
+            }
+        }
+        let both = MatRef::from_row_major_slice(work, m, m);
+        matmul(
+            MatMut::from_column_major_slice_mut(a, m, m),
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            both,
+            BlockStructure::UnitTriangularUpper,
+            both,
+            BlockStructure::TriangularLower,
+            1.0,
+            parallel,
+        );
+        clean_vector_registers();
+        for j in 0..m {
+            for i in j..m {
+                let (row, column) = (order[i].max(order[j]), order[i].min(order[j]));
+                self.r[row * self.stride + column] = a[j * m + i];
+            }
+        }
+        let sound = |k: usize| {
+            let row = self.lower(k);
+            row[k].abs() * sizes[k] <= 1.0 / DEPENDENT && row.iter().all(|v| v.is_finite())
+        };
+        if (0..m).all(sound) { Ok(()) } else { Err(Refused::Singular) }
     }
 
-    fn count(&mut self, pivot: f64, by: isize) {
-        let side = if pivot > 0.0 { &mut self.inertia.0 } else { &mut self.inertia.1 };
-        if pivot != 0.0 {
-            *side = side.wrapping_add_signed(by);
+    /// Room for m rows and some more. What is there stays only as far as nobody reads it.
+    fn make_room(&mut self, m: usize) {
+        if m > self.stride || 2 * m + 16 < self.stride {
+            self.stride = m + m / 4 + 16;
+            self.r = vec![0.0; self.stride * self.stride];
+            self.work = Vec::new();
         }
     }
 
@@ -199,7 +312,7 @@ impl Inverse {
         }
         self.r[m * stride + m] = 1.0 / schur;
         self.m += 1;
-        self.count(schur, 1);
+        count(&mut self.inertia, schur, 1);
         true
     }
 
@@ -223,7 +336,7 @@ impl Inverse {
             return false;
         }
         self.add_rank_one(-1.0 / pivot, &v);
-        self.count(pivot, -1);
+        count(&mut self.inertia, pivot, -1);
         let (last, stride) = (self.m - 1, self.stride);
         if k != last {
             let moved = self.lower(last).to_vec();
@@ -262,8 +375,8 @@ impl Inverse {
         }
         self.add_rank_one(-delta / ratio, v);
         if ratio < 0.0 {
-            self.count(delta, 1);
-            self.count(-delta, -1);
+            count(&mut self.inertia, delta, 1);
+            count(&mut self.inertia, -delta, -1);
         }
         true
     }
@@ -331,7 +444,7 @@ mod tests {
 
     fn assert_same(found: &Inverse, a: &[f64], m: usize) {
         let mut fresh = Inverse::default();
-        assert!(fresh.invert(a, m));
+        assert!(fresh.invert(&mut a.to_vec(), m));
         assert_eq!(found.inertia(), fresh.inertia());
         for k in 0..m {
             for (x, y) in found.row(k).into_iter().zip(fresh.row(k)) {
@@ -346,7 +459,7 @@ mod tests {
         let mut a = matrix(m);
         let mut kept: Vec<usize> = (0..10).collect();
         let mut inverse = Inverse::default();
-        assert!(inverse.invert(&part(&a, m, &kept), 10));
+        assert!(inverse.invert(&mut part(&a, m, &kept), 10));
         for i in 10..m {
             let column: Vec<f64> = kept.iter().map(|&k| a[i * m + k]).collect();
             assert!(inverse.insert(&column, a[i * m + i]));
@@ -378,9 +491,9 @@ mod tests {
     #[test]
     fn a_shared_product_is_the_same_for_any_number_of_threads() {
         let m = PARALLEL + 1;
-        let a = matrix(m);
+        let mut a = matrix(m);
         let mut inverse = Inverse::default();
-        assert!(inverse.invert(&a, m));
+        assert!(inverse.invert(&mut a, m));
         let x: Vec<f64> = (0..m).map(|k| (k as f64).cos()).collect();
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -411,16 +524,16 @@ mod tests {
                 }
             }
             let mut inverse = Inverse::default();
-            assert!(!inverse.invert(&a, m));
+            assert!(!inverse.invert(&mut a, m));
         }
     }
 
     #[test]
     fn a_dependent_row_is_refused() {
         let mut inverse = Inverse::default();
-        assert!(inverse.invert(&[2.0, 0.5, 0.5, 1.0], 2));
+        assert!(inverse.invert(&mut [2.0, 0.5, 0.5, 1.0], 2));
         assert!(!inverse.insert(&[2.0, 0.5], 2.0));
         assert_eq!(inverse.len(), 2);
-        assert!(!Inverse::default().invert(&[1.0, 1.0, 1.0, 1.0], 2));
+        assert!(!Inverse::default().invert(&mut [1.0, 1.0, 1.0, 1.0], 2));
     }
 }

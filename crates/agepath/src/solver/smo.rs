@@ -240,7 +240,7 @@ impl Smo<'_> {
         let mut a = self.free_matrix(&free);
         (p..m).for_each(|k| a[k * m + k] += proximal);
         let mut inverse = Inverse::default();
-        if free.len() <= p || !inverse.invert(&a, m) {
+        if free.len() <= p || !inverse.invert(&mut a, m) {
             return;
         }
         // What is left of the equations of Σβ and of every kink.
@@ -304,7 +304,7 @@ impl Smo<'_> {
             rhs.push(self.held_kink(i)? - self.g[i] - b);
         }
         let mut inverse = Inverse::default();
-        if !inverse.invert(&self.free_matrix(free), m) {
+        if !inverse.invert(&mut self.free_matrix(free), m) {
             return None;
         }
         let solved = inverse.times(&rhs);

@@ -5,6 +5,7 @@
 
 use super::super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
 use super::super::types::{Cause, NO_LOSS, PINNED};
+use super::system::Need;
 use super::{Dual, State};
 use crate::pacing::Cut;
 
@@ -158,7 +159,7 @@ impl Dual<'_> {
         if drops {
             return Flip { cause, verdict: Verdict::Jump { exit: None } };
         }
-        let verdict = match self.refresh_factor(true) {
+        let verdict = match self.refresh_factor(Need::Certainty) {
             Stability::Stable => Verdict::Turning,
             Stability::Unstable => Verdict::Jump { exit: exit.or_else(|| self.exit(i, way)) },
         };
@@ -181,7 +182,7 @@ impl Curve for Dual<'_> {
     }
 
     fn refactor(&mut self) -> Stability {
-        self.refresh_factor(true)
+        self.refresh_factor(Need::Certainty)
     }
 
     fn newton_step(&mut self) -> Vec<f64> {

@@ -10,7 +10,7 @@
 //! A point is a local minimiser exactly when M has one positive eigenvalue per pinned sample and per h > 0, all others
 //! negative; or when N has one positive eigenvalue per coefficient and one negative per pinned sample.
 
-use crate::linalg::{Inverse, Solved, solve_near_identity};
+use crate::linalg::{Inverse, Refused, Solved, solve_near_identity};
 use crate::space::{Products, Rows};
 
 /// Solutions of linear systems are right to this: a Newton step then gains as many digits.
@@ -37,30 +37,37 @@ pub(super) struct Factor<'p> {
     /// The rows, if M is condensed, and the samples of the last rows of N.
     rows: Option<&'p Rows>,
     pins: Vec<usize>,
+    /// Room for the matrix while it is inverted.
+    matrix: Vec<f64>,
 }
 
 impl<'p> Factor<'p> {
     pub fn new(products: &'p Products, border: usize) -> Self {
         let (rows, inverse) = (products.rows_if_thin(), Inverse::default());
-        Factor { products, border, active: Vec::new(), inverse, rows, pins: Vec::new() }
+        Factor { products, border, active: Vec::new(), inverse, rows, pins: Vec::new(), matrix: Vec::new() }
     }
 
-    /// Makes the inverse; false if M is singular to rounding.
-    pub fn invert(&mut self, active: Vec<Active>) -> bool {
+    /// Makes the inverse, unless M is singular to rounding or, with `only_stable`, not that of a local minimiser.
+    pub fn invert(&mut self, active: Vec<Active>, only_stable: bool) -> Result<(), Refused> {
         self.active = active;
         self.pins = self.active.iter().filter(|a| a.h.is_none()).map(|a| a.sample).collect();
-        let (matrix, sizes) = match self.rows {
-            Some(rows) => self.condensed(rows),
-            None => self.whole(),
+        let mut matrix = std::mem::take(&mut self.matrix);
+        let m = self.rows.map_or(self.len(), |rows| rows.design().cols() + self.pins.len());
+        matrix.resize(matrix.len().max(m * m), 0.0);
+        let a = &mut matrix[..m * m];
+        let sizes = match self.rows {
+            Some(rows) => self.condensed(rows, a),
+            None => self.whole(a),
         };
-        self.inverse.invert_sized(&matrix, &sizes)
+        let stable = self.stable_inertia();
+        let done = self.inverse.invert_if(a, &sizes, |found| !only_stable || found == stable);
+        self.matrix = matrix;
+        done
     }
 
-    /// M, lower triangle, and the sizes that its pivots are judged by.
-    fn whole(&self) -> (Vec<f64>, Vec<f64>) {
-        let p = self.border;
-        let m = self.active.len() + p;
-        let mut a = vec![0.0; m * m];
+    /// M, lower triangle, into `a`. Answers with the sizes that its pivots are judged by.
+    fn whole(&self, a: &mut [f64]) -> Vec<f64> {
+        let (p, m) = (self.border, self.len());
         let samples: Vec<usize> = self.active.iter().map(|a| a.sample).collect();
         for (k, active) in self.active.iter().enumerate() {
             let row = &mut a[(k + p) * m..(k + p) * m + k + p + 1];
@@ -68,23 +75,22 @@ impl<'p> Factor<'p> {
             self.products.gather(active.sample, &samples[..=k], &mut row[p..]);
             row[k + p] += active.h.map_or(0.0, f64::recip);
         }
-        if p == 1 && self.active.is_empty() {
-            // Nothing tells where b is: it stays.
-            a[0] = -1.0;
+        if p == 1 {
+            // Where nothing tells where b is, it stays.
+            a[0] = if self.active.is_empty() { -1.0 } else { 0.0 };
         }
-        let sizes = (0..m).map(|k| a[k * m + k].abs()).collect();
-        (a, sizes)
+        (0..m).map(|k| a[k * m + k].abs()).collect()
     }
 
     /// N, likewise.
-    fn condensed(&self, rows: &Rows) -> (Vec<f64>, Vec<f64>) {
+    fn condensed(&self, rows: &Rows, a: &mut [f64]) -> Vec<f64> {
         let (design, cols) = (rows.design(), rows.design().cols());
         let m = cols + self.pins.len();
         let mut h = vec![0.0; design.rows()];
         self.active.iter().for_each(|a| h[a.sample] = a.h.unwrap_or(0.0));
         let mut block = vec![0.0; cols * cols];
         design.gram(&h, &(0..cols).collect::<Vec<_>>(), &mut block);
-        let mut a = vec![0.0; m * m];
+        a.fill(0.0);
         let mut sizes = Vec::with_capacity(m);
         for j in 0..cols {
             a[j * m..j * m + j + 1].copy_from_slice(&block[j * cols..j * cols + j + 1]);
@@ -97,19 +103,22 @@ impl<'p> Factor<'p> {
             design.add_row(i, -1.0, &mut a[(cols + k) * m..(cols + k) * m + cols]);
             sizes.push(self.size(i));
         }
-        (a, sizes)
+        sizes
     }
 
     /// Whether the inertia is that of a local minimiser.
     pub fn is_stable(&self) -> bool {
-        let expected = match self.rows {
+        self.inverse.inertia() == self.stable_inertia()
+    }
+
+    fn stable_inertia(&self) -> (usize, usize) {
+        match self.rows {
             Some(rows) => (rows.design().cols(), self.pins.len()),
             None => {
                 let positive = self.active.iter().filter(|a| a.h.is_none_or(|h| h > 0.0)).count();
                 (positive, self.active.len() + self.border - positive)
             }
-        };
-        self.inverse.inertia() == expected
+        }
     }
 
     /// How many equations M stands for.

@@ -126,7 +126,8 @@ impl Dual<'_> {
         rhs.extend(active.iter().map(|&i| -off(i) / curvature(i) - dz[i]));
         self.counters.factorizations += 1;
         let mut factor = Factor::new(self.products, p);
-        factor.invert(active.iter().map(|&i| Active { sample: i, h: Some(curvature(i)) }).collect());
+        // Strictly convex: never singular but for rounding, and then the line search says so.
+        let _ = factor.invert(active.iter().map(|&i| Active { sample: i, h: Some(curvature(i)) }).collect(), false);
         let solved = factor.times(&rhs);
         let mut step = vec![0.0; 2 * n + 1];
         active.iter().zip(&solved[p..]).for_each(|(&i, d)| step[i] = *d);

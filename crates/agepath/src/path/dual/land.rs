@@ -2,9 +2,11 @@
 //! Newton on the active set finishes.
 
 use super::super::curve::{Curve, Halt, Landing, Stability};
+use super::system::Need;
 use super::{Dual, State};
 use crate::error::Breakdown;
 use crate::linalg::axpy;
+use std::iter::successors;
 
 /// ACS steps before giving up.
 const MAX_STEPS: usize = 2000;
@@ -26,6 +28,8 @@ const LEAP: f64 = 2.0;
 const STRIDE: f64 = 0.1;
 /// Newton steps on changing active sets.
 const MAX_NEWTON: usize = 40;
+/// ... of which no more than so many in a row may bring no residual smaller than any before.
+const MAX_ASTRAY: usize = 3;
 /// An unstable point with less residual than this is a saddle: Newton has nothing to find there.
 const SADDLE: f64 = 1e-6;
 /// Finished at this residual.
@@ -127,7 +131,7 @@ impl Dual<'_> {
                 }
             }
             since += 1;
-            x = if continuous { self.lengthen(t, &x, fit, gone, pace) } else { fit };
+            x = if continuous { self.lengthen(t, &x, fit, start, gone, pace) } else { fit };
         }
         Err(Halt::Broken(Breakdown::Stalled))
     }
@@ -139,23 +143,26 @@ impl Dual<'_> {
         (self.distance(&end, fit) <= within && low <= high + 10.0 * NOISE * high.abs()).then_some(end)
     }
 
-    /// The ACS step, or further along it as long as the objective falls. In a narrow pass it falls by less than the rounding
-    /// of its value from one step to the next: its slope tells, its value only vouches.
-    fn lengthen(&self, t: f64, x: &[f64], fit: Vec<f64>, gone: f64, pace: f64) -> Vec<f64> {
-        let longest = gone * if gone < MICROSCOPIC { LEAP } else { STRIDE };
+    /// The ACS step, or further along it as long as the objective falls; close to the start, where one direction leads out,
+    /// further along the way gone. In a narrow pass the objective falls by less than the rounding of its value from one step to
+    /// the next: its slope tells, its value only vouches.
+    fn lengthen(&self, t: f64, x: &[f64], fit: Vec<f64>, start: &[f64], gone: f64, pace: f64) -> Vec<f64> {
+        let close = gone < MICROSCOPIC;
+        let longest = gone * if close { LEAP } else { STRIDE };
         if pace > 0.5 * longest || pace == 0.0 {
             return fit;
         }
-        let step: Vec<f64> = fit.iter().zip(x).map(|(f, x)| f - x).collect();
         let highest = (1.0 + 10.0 * NOISE) * self.merit(t, &fit);
-        for share in [1.0, 0.25, 0.0625] {
-            let mut trial = x.to_vec();
-            axpy(share * longest / pace, &step, &mut trial);
-            if self.slope_along(t, &trial, &step) < 0.0 && self.merit(t, &trial) <= highest {
-                return trial;
-            }
-        }
-        fit
+        let further = |from: &[f64], origin: &[f64]| {
+            let way: Vec<f64> = fit.iter().zip(origin).map(|(f, o)| f - o).collect();
+            let length = longest / self.norm(&way);
+            let trial = |share: f64| from.iter().zip(&way).map(|(x, w)| x + share * length * w).collect::<Vec<f64>>();
+            let falls = |x: &Vec<f64>| self.slope_along(t, x, &way) < 0.0 && self.merit(t, x) <= highest;
+            let shares = successors(Some(1.0), |share| Some(0.25 * share));
+            shares.take_while(|share| share * longest > 2.0 * pace).map(trial).find(falls)
+        };
+        let outward = if close { further(&fit, start) } else { None };
+        outward.or_else(|| further(x, x)).unwrap_or(fit)
     }
 
     /// The derivative of G/α at (t, x) along a step; samples at a kink are taken to stay there.
@@ -173,11 +180,12 @@ impl Dual<'_> {
     /// Newton with the active set following by value; None if it begins or ends where there is no minimiser near.
     pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>) -> Option<Vec<f64>> {
         self.evaluate_by_value(t, &x, NEAR_KINK);
-        if self.refresh_factor(true) == Stability::Unstable {
+        if self.refresh_factor(Need::Verdict) == Stability::Unstable {
             return None;
         }
         self.settle(&mut x);
         let mut last = f64::INFINITY;
+        let (mut least, mut astray) = (f64::INFINITY, 0);
         for _ in 0..MAX_NEWTON {
             self.evaluate_at(t, &x);
             let moved = self.follow_values()?;
@@ -189,7 +197,7 @@ impl Dual<'_> {
             if !residual.is_finite() {
                 return None;
             }
-            let stable = self.refresh_factor(true) == Stability::Stable;
+            let stable = self.refresh_factor(Need::Certainty) == Stability::Stable;
             if !moved && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
                 if !stable {
                     return None;
@@ -198,7 +206,9 @@ impl Dual<'_> {
                 self.evaluate_at(t, &x);
                 return Some(x);
             }
-            if !stable && residual <= SADDLE {
+            astray = if residual < least { 0 } else { astray + 1 };
+            least = least.min(residual);
+            if astray > MAX_ASTRAY || (!stable && residual <= SADDLE) {
                 return None;
             }
             last = residual;

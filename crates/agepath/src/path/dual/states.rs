@@ -5,7 +5,7 @@ use super::{Dual, State};
 use crate::pacing::Cuts;
 
 /// A fresh factor costs about as much as an update for every so many active samples.
-const UPDATES_PER_FACTOR: usize = 10;
+const UPDATES_PER_FACTOR: usize = 5;
 /// β nearer to an end of its interval than this share of it is at the end.
 const AT_END: f64 = 1e-9;
 /// A loss nearer to a threshold than this, relatively, is on it.

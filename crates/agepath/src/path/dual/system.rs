@@ -3,23 +3,41 @@
 use super::super::curve::Stability;
 use super::factor::{Active, SOLVED};
 use super::{Dual, State};
+use crate::linalg::Refused;
 
 /// The inertia is known from the kept factor as long as M₀⁻¹Δ is smaller than this: an eigenvalue of M passes zero at 1.
 const FAR: f64 = 0.6;
 /// Updates before the inverse is made anew: rounding adds up.
 const MAX_UPDATES: usize = 400;
 
+/// What a factor is for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Need {
+    /// To solve with: one that has drifted will do.
+    Solve,
+    /// To know the inertia for certain, and to solve with.
+    Certainty,
+    /// To know the inertia for certain; to solve with only if it is that of a local minimiser.
+    Verdict,
+}
+
 impl Dual<'_> {
-    /// Factors M here. Pinned samples that the others determine already are held.
-    pub(super) fn factorize(&mut self) {
+    /// Factors M here. Pinned samples that the others determine already are held. With `only_stable`, there is nothing to solve
+    /// with unless this is a local minimiser.
+    fn factorize(&mut self, only_stable: bool) {
         self.counters.factorizations += 1;
         self.updates_since_fresh = 0;
         self.drifted = 0.0;
         self.fresh = true;
         self.stale = false;
         self.largest = self.largest.max(self.members.active.len());
-        if self.factor.invert(self.rows()) {
-            return;
+        match self.factor.invert(self.rows(), only_stable) {
+            Ok(()) => return,
+            Err(Refused::Unwanted) => {
+                self.stale = true;
+                return;
+            }
+            Err(Refused::Singular) => {}
         }
         // Singular: first the samples that vary, then the pinned ones as far as they are independent.
         let pinned = |i: &usize| matches!(self.members.state[*i], State::Pinned { .. });
@@ -33,7 +51,8 @@ impl Dual<'_> {
         for (k, &i) in self.members.active.iter().enumerate() {
             self.members.place[i] = Some(k);
         }
-        self.factor.invert(self.rows());
+        // Whether this is regular shows when the others are added.
+        let _ = self.factor.invert(self.rows(), false);
         for i in waiting {
             if self.factor.pin_unless_dependent(i) {
                 self.members.place[i] = Some(self.members.active.len());
@@ -77,17 +96,17 @@ impl Dual<'_> {
     }
 
     /// A fresh factor unless the kept one still serves.
-    pub(super) fn refresh_factor(&mut self, demanded: bool) -> Stability {
+    pub(super) fn refresh_factor(&mut self, need: Need) -> Stability {
         let doubtful = || self.drifted > FAR || (!self.fresh && self.stability() == Stability::Unstable);
-        if self.stale || self.updates_since_fresh > MAX_UPDATES || (demanded && doubtful()) {
-            self.factorize();
+        if self.stale || self.updates_since_fresh > MAX_UPDATES || (need != Need::Solve && doubtful()) {
+            self.factorize(need == Need::Verdict);
         }
         self.stability()
     }
 
     /// M⁻¹ rhs at the last evaluated point.
     pub(super) fn solve(&mut self, rhs: &[f64]) -> Vec<f64> {
-        self.refresh_factor(false);
+        self.refresh_factor(Need::Solve);
         let now: Vec<Option<f64>> = self.members.active.iter().map(|&i| self.active(i).h).collect();
         let solved = self.factor.solve(rhs, &now);
         if solved.radius > 0.0 {
@@ -96,7 +115,7 @@ impl Dual<'_> {
         if solved.residual <= SOLVED {
             return solved.x;
         }
-        self.factorize();
+        self.factorize(false);
         // Whom the new factor holds has no equation any more: no step, and the next one is right.
         if rhs.len() == self.factor.len() { self.factor.times(rhs) } else { vec![0.0; self.factor.len()] }
     }
@@ -118,7 +137,7 @@ impl Dual<'_> {
 
     /// The Newton step.
     pub(super) fn newton(&mut self) -> Vec<f64> {
-        self.refresh_factor(false);
+        self.refresh_factor(Need::Solve);
         let n = self.n();
         let mut rhs = Vec::with_capacity(self.members.active.len() + 1);
         if self.border() == 1 {
@@ -135,7 +154,7 @@ impl Dual<'_> {
 
     /// d(β, b, z)/dt.
     pub(super) fn motion(&mut self) -> Vec<f64> {
-        self.refresh_factor(false);
+        self.refresh_factor(Need::Solve);
         let mut rhs = vec![0.0; self.border()];
         rhs.extend(self.members.active.iter().map(|&i| match self.members.state[i] {
             State::Pinned { .. } => 0.0,
