@@ -227,6 +227,20 @@ fn quadrature(f: impl Fn(f64) -> f64, a: f64, b: f64) -> f64 {
 }
 
 #[test]
+fn no_loss_is_negative_next_to_a_kink() {
+    for loss in losses() {
+        for k in 0..1000 {
+            let y = target(&*loss, (f64::from(k) - 500.0) / 7.0);
+            for kink in loss.kinks(y).as_slice() {
+                for z in [kink.next_down(), *kink, kink.next_up()] {
+                    assert!(loss.at(z, y).value >= 0.0, "{loss:?} at {z} for {y}: {:?}", loss.at(z, y));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn at_infinite_age_every_weight_is_what_the_convex_problem_says() {
     // u = 0 is an ordinary number: no pacing may divide by it.
     for p in pacings() {

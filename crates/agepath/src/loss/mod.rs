@@ -106,7 +106,9 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
 
     /// ℓ, ℓ' and ℓ'' at predictor `z` and target `y`; at a kink, those of the piece below it.
     fn at(&self, z: f64, y: f64) -> LossAt {
-        self.at_piece(self.kinks(y).piece(z), z, y)
+        // Next to a kink rounding may say less than 0, which no loss is and no root is taken of.
+        let l = self.at_piece(self.kinks(y).piece(z), z, y);
+        LossAt { value: l.value.max(0.0), ..l }
     }
 
     /// Whether there is more than one piece.
