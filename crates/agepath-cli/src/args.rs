@@ -121,6 +121,9 @@ pub struct PathArgs {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_hyphen_values = true)]
     time_limit: Option<Duration>,
+    /// Check the path at this many random ages besides its knots [default: 1000; 64 with a kernel, where each costs a step]
+    #[arg(long, value_name = "N")]
+    certify: Option<usize>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -236,7 +239,7 @@ impl PathArgs {
             seed: self.seed,
             max_events: self.max_events,
             time_limit: self.time_limit,
-            ..default
+            certify: self.certify,
         };
         options.validate()?;
         Ok(options)

@@ -271,6 +271,23 @@ fn a_budget_gives_the_path_so_far() {
     let ran = agepath(dir.path(), &arguments, b"");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(json(&dir.path().join("out/path.json"))["end"], "event limit");
+    let arguments = ["path", "builtin:breast_cancer", "--model", "svm", "-o", "kernel", "--max-events", "5", "--json"];
+    let ran = agepath(dir.path(), &arguments, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let path = json(&dir.path().join("kernel/path.json"));
+    assert_eq!((&path["end"], path["events"].as_array().unwrap().len()), (&"event limit".into(), 5));
+}
+
+#[test]
+fn the_certificate_checks_as_many_ages_as_it_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for (model, ages) in [("logistic", "2:20"), ("svm", "2:4")] {
+        let arguments =
+            ["path", "builtin:breast_cancer", "--model", model, "--ages", ages, "--certify", "7", "-o", model];
+        let ran = agepath(dir.path(), &arguments, b"");
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(json(&dir.path().join(model).join("path.json"))["certificate"]["between_checked"], 7);
+    }
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Options {
             seed: prepare.seed,
             max_events: get(options, "max_events")?,
             time_limit: get::<f64>(options, "time_limit")?.map(seconds).transpose()?,
-            certify: get(options, "certify")?.unwrap_or(path.certify),
+            certify: get(options, "certify")?,
         };
         path.validate().map_err(exception)?;
         let model = match get::<String>(options, "model")? {

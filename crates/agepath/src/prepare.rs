@@ -386,7 +386,7 @@ mod tests {
                     PrepareOptions { noise, pacing, validation: Validation::None, ..PrepareOptions::default() };
                 let problem = prepare(&table, &options).unwrap().problem;
                 let ages = default_ages(&problem).unwrap();
-                let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+                let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };
                 let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
                 let excluded = |age: f64| {
                     let weights = path.at(&problem, age).unwrap().weights;
@@ -407,7 +407,7 @@ mod tests {
             let options = PrepareOptions { model: Some(model.into()), noise, ..PrepareOptions::default() };
             let problem = prepare(&table, &options).unwrap().problem;
             let (_, high) = default_ages(&problem).unwrap();
-            let options = PathOptions { ages: (0.9 * high, high), certify: 0, ..PathOptions::default() };
+            let options = PathOptions { ages: (0.9 * high, high), certify: Some(0), ..PathOptions::default() };
             let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
             assert!(path.at(&problem, high).unwrap().weights.iter().all(|&v| v > 0.0), "{model}");
         }

@@ -26,7 +26,7 @@ fn acs_meets_the_path_at_large_ages() {
     let table = builtin("diabetes", &ReadOptions::default()).unwrap();
     let options = PrepareOptions { validation: Validation::None, ..PrepareOptions::default() };
     let prepared = prepare(&table, &options).unwrap();
-    let options = PathOptions { ages: (30.0, 33.0), certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages: (30.0, 33.0), certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
     let sweep = Acs::default().sweep(&prepared.problem, options.ages).unwrap();
     assert_eq!(sweep.iter().map(|s| s.0).collect::<Vec<_>>(), [30.0, 30.5, 31.0, 31.5, 32.0, 32.5, 33.0]);

@@ -52,7 +52,7 @@ fn judged(case: &Case, (direction, start): (Direction, Start)) -> Option<String>
     // A limit far above what such a small problem takes: reaching it is a hang.
     let time_limit = Some(Duration::from_secs(5));
     let ages = common::ages(&case.spec);
-    let options = PathOptions { ages, direction, start, time_limit, certify: 10, ..PathOptions::default() };
+    let options = PathOptions { ages, direction, start, time_limit, certify: Some(10), ..PathOptions::default() };
     let problem = case.problem();
     let path = match catch_unwind(AssertUnwindSafe(|| follow(&problem, &options))) {
         Ok(Ok(path)) => path,

@@ -27,7 +27,7 @@ fn decision(table: &Table, folds: Option<usize>) -> (Prepared, Choice) {
     let validation = if folds.is_some() { Validation::None } else { Validation::Rows(validate) };
     let prepared = prepare(&train, &PrepareOptions { validation, ..PrepareOptions::default() }).unwrap();
     let ages = default_ages(&prepared.problem).unwrap();
-    let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
     let by = DecideOptions { folds: folds.map(Folds::Count), ..DecideOptions::default() };
     let choice = decide(&prepared, &path, &options, &by, &go).unwrap().unwrap();
@@ -129,7 +129,7 @@ fn weighted_decision(rows: Dataset, from: &[usize], model: &str) -> (Prepared, C
     let options = PrepareOptions { validation: Validation::None, ..PrepareOptions::default() };
     let prepared = prepare_rows(rows, model, &options, Vec::new()).unwrap();
     let ages = default_ages(&prepared.problem).unwrap();
-    let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
     // Copies of a row are in one fold: a row must not be judged by a path that has seen its twin.
     let fold = |k: usize| (0..from.len()).filter(|&i| from[i] % 4 == k).collect();

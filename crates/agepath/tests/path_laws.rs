@@ -32,7 +32,8 @@ struct Run {
 
 impl Run {
     fn new(case: Case, direction: Direction) -> agepath::Result<Run> {
-        let options = PathOptions { ages: common::ages(&case.spec), direction, certify: 20, ..PathOptions::default() };
+        let options =
+            PathOptions { ages: common::ages(&case.spec), direction, certify: Some(20), ..PathOptions::default() };
         let problem = case.problem();
         let path = common::follow(&problem, &options)?;
         let model = case.model();

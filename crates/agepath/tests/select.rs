@@ -17,7 +17,7 @@ fn run(name: &str, noise: &str, validation: Validation, ages: Option<(f64, f64)>
     let options = PrepareOptions { noise: Some(noise.parse().unwrap()), validation, ..PrepareOptions::default() };
     let prepared = prepare(&table, &options).unwrap();
     let ages = ages.unwrap_or_else(|| default_ages(&prepared.problem).unwrap());
-    let options = PathOptions { ages, certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
     (prepared, path, options)
 }
@@ -142,7 +142,7 @@ fn ends_of_the_path_that_teach_nothing_are_not_chosen() {
     }
     let table = read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap();
     let prepared = prepare(&table, &PrepareOptions::default()).unwrap();
-    let options = PathOptions { ages: (0.01, 5.0), certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages: (0.01, 5.0), certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
     let rows = prepared.validation.as_ref().unwrap();
     let holdout = Holdout::new(&prepared.problem, rows, &prepared.scaling, metric("accuracy")).unwrap();
@@ -157,7 +157,7 @@ fn a_path_of_one_age_has_nothing_to_choose_by_folds() {
     let table = builtin("diabetes", &ReadOptions::default()).unwrap();
     let options = PrepareOptions { validation: Validation::None, ..PrepareOptions::default() };
     let prepared = prepare(&table, &options).unwrap();
-    let options = PathOptions { ages: (2.0, 3.0), certify: 0, ..PathOptions::default() };
+    let options = PathOptions { ages: (2.0, 3.0), certify: Some(0), ..PathOptions::default() };
     let mut path = age_path(&prepared.problem, &options, &mut go).unwrap();
     path.ages = (3.0, 3.0);
     let by = DecideOptions { folds: Some(Folds::Count(3)), ..DecideOptions::default() };

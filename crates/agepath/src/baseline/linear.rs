@@ -29,7 +29,7 @@ impl Baseline for AgePath {
         let prepared = &task.divided;
         let problem = &prepared.problem;
         let ages = default_ages(problem)?;
-        let options = PathOptions { ages, certify: 0, seed: task.seed, ..PathOptions::default() };
+        let options = PathOptions { ages, certify: Some(0), seed: task.seed, ..PathOptions::default() };
         let path = age_path(problem, &options, &mut |_| ControlFlow::Continue(()))?;
         let by = DecideOptions { metric: Some(task.metric.name.into()), ..DecideOptions::default() };
         let choice = decide(prepared, &path, &options, &by, &|_| ControlFlow::Continue(()))?;

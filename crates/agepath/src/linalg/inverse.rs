@@ -4,13 +4,14 @@
 //! k takes one away by the sign of (A⁻¹)_kk, which is 1/σ of that row; adding δ to a diagonal entry moves one eigenvalue
 //! through zero exactly when 1 + δ (A⁻¹)_kk is negative, and adding δ xxᵀ when 1 + δ xᵀA⁻¹x is. Each change costs O(m²).
 
-use super::{add_scaled, axpy, clean_vector_registers, dot, wide_loop};
+use super::{add_scaled, axpy, clean_vector_registers, dot};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::lblt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::triangular_inverse::invert_unit_lower_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -26,8 +27,8 @@ const DEPENDENT: f64 = 1e-13;
 const PARALLEL: usize = 600;
 /// ... in so many parts.
 const PARTS: usize = 16;
-/// Running sums of a product.
-const LANES: usize = 8;
+/// Rows that go through a product together.
+const GROUP: usize = 4;
 
 /// Why there is no inverse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +101,8 @@ pub struct Inverse {
 }
 
 impl Inverse {
-    /// Inverts `a` (row-major m², lower triangle), which is used up. Answers false, and holds nothing of use, if it is singular
-    /// to rounding.
+    /// Inverts `a` (row-major m², lower triangle), which is used up. Answers false, and holds zeros, if it is singular to
+    /// rounding.
     pub fn invert(&mut self, a: &mut [f64], m: usize) -> bool {
         let sizes: Vec<f64> = (0..m).map(|k| a[k * m + k].abs()).collect();
         self.invert_if(a, &sizes, |_| true).is_ok()
@@ -113,6 +114,19 @@ impl Inverse {
     /// PAPᵀ = LBLᵀ with blocks of one or two rows in B; then L⁻¹, and A⁻¹ = Pᵀ L⁻ᵀ (B⁻¹L⁻¹) P: half of the work of solving for
     /// every column of the identity.
     pub fn invert_if(
+        &mut self,
+        a: &mut [f64],
+        sizes: &[f64],
+        wanted: impl FnOnce((usize, usize)) -> bool,
+    ) -> Result<(), Refused> {
+        let done = self.try_to_invert(a, sizes, wanted);
+        if done == Err(Refused::Singular) {
+            self.r.fill(0.0);
+        }
+        done
+    }
+
+    fn try_to_invert(
         &mut self,
         a: &mut [f64],
         sizes: &[f64],
@@ -242,14 +256,17 @@ impl Inverse {
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
         let part = |rows: Range<usize>| {
             let mut out = vec![0.0; self.m];
-            add_product(self, rows, x, &mut out);
+            Arch::new().dispatch(Product { inverse: self, rows, x, out: &mut out });
             out
         };
         if self.m < PARALLEL {
             return part(0..self.m);
         }
         // Rows become longer: parts of equal area, as many whatever the number of threads, so that sums do not depend on it.
-        let edge = |k: usize| (self.m as f64 * (k as f64 / PARTS as f64).sqrt()) as usize;
+        let edge = |k: usize| match k {
+            PARTS => self.m,
+            _ => (self.m as f64 * (k as f64 / PARTS as f64).sqrt()) as usize / GROUP * GROUP,
+        };
         let sums: Vec<Vec<f64>> = (0..PARTS).into_par_iter().map(|k| part(edge(k)..edge(k + 1))).collect();
         sums.into_iter()
             .reduce(|mut a, b| {
@@ -382,40 +399,77 @@ impl Inverse {
     }
 }
 
-wide_loop! {
-    /// out += what rows `rows` of the triangle stand for, times x: each entry serves twice, and two rows share what is
-    /// read of x and out.
-    fn add_product(inverse: &Inverse, rows: Range<usize>, x: &[f64], out: &mut [f64]) {
+/// Adds to `out` what rows `rows` of the triangle stand for, times x: each entry serves twice, and four rows share what is
+/// read of x and out.
+struct Product<'a> {
+    inverse: &'a Inverse,
+    rows: Range<usize>,
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Product { inverse, rows, x, out } = self;
         let mut i = rows.start;
-        while i + 1 < rows.end {
-            let (first, second) = (inverse.lower(i), inverse.lower(i + 1));
-            let (a, b) = (x[i], x[i + 1]);
-            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
-            let whole = i / LANES * LANES;
-            let lanes = first[..whole].chunks_exact(LANES).zip(second[..whole].chunks_exact(LANES));
-            for ((p, q), (x, out)) in
-                lanes.zip(x[..whole].chunks_exact(LANES).zip(out[..whole].chunks_exact_mut(LANES)))
-            {
-                for k in 0..LANES {
-                    sums[k] += p[k] * x[k];
-                    others[k] += q[k] * x[k];
-                    out[k] += a * p[k] + b * q[k];
+        while i < rows.end {
+            let end = (i + GROUP).min(rows.end);
+            if end == i + GROUP {
+                let (p, p1) = S::as_simd_f64s(&inverse.lower(i)[..i]);
+                let (q, q1) = S::as_simd_f64s(&inverse.lower(i + 1)[..i]);
+                let (r, r1) = S::as_simd_f64s(&inverse.lower(i + 2)[..i]);
+                let (s, s1) = S::as_simd_f64s(&inverse.lower(i + 3)[..i]);
+                let (x0, x1) = S::as_simd_f64s(&x[..i]);
+                let (out0, out1) = S::as_mut_simd_f64s(&mut out[..i]);
+                let own = [x[i], x[i + 1], x[i + 2], x[i + 3]];
+                let (a, b) = (simd.splat_f64s(own[0]), simd.splat_f64s(own[1]));
+                let (c, d) = (simd.splat_f64s(own[2]), simd.splat_f64s(own[3]));
+                let zero = simd.splat_f64s(0.0);
+                let (mut e, mut f, mut g, mut h) = (zero, zero, zero, zero);
+                for (((((p, q), r), s), x), out) in p.iter().zip(q).zip(r).zip(s).zip(x0).zip(out0) {
+                    e = simd.mul_add_e_f64s(*p, *x, e);
+                    f = simd.mul_add_e_f64s(*q, *x, f);
+                    g = simd.mul_add_e_f64s(*r, *x, g);
+                    h = simd.mul_add_e_f64s(*s, *x, h);
+                    let half = simd.mul_add_e_f64s(b, *q, simd.mul_add_e_f64s(a, *p, *out));
+                    *out = simd.mul_add_e_f64s(d, *s, simd.mul_add_e_f64s(c, *r, half));
+                }
+                let mut sums = [
+                    simd.reduce_sum_f64s(e),
+                    simd.reduce_sum_f64s(f),
+                    simd.reduce_sum_f64s(g),
+                    simd.reduce_sum_f64s(h),
+                ];
+                for k in 0..x1.len() {
+                    let row = [p1[k], q1[k], r1[k], s1[k]];
+                    for l in 0..GROUP {
+                        sums[l] += row[l] * x1[k];
+                        out1[k] += row[l] * own[l];
+                    }
+                }
+                for l in 0..GROUP {
+                    out[i + l] += sums[l];
+                }
+            } else {
+                for k in i..end {
+                    let row = &inverse.lower(k)[..i];
+                    out[k] += dot(row, &x[..i]);
+                    axpy(x[k], row, &mut out[..i]);
                 }
             }
-            let (mut sum, mut other) = (sums.iter().sum::<f64>(), others.iter().sum::<f64>());
-            for k in whole..i {
-                sum += first[k] * x[k];
-                other += second[k] * x[k];
-                out[k] += a * first[k] + b * second[k];
+            // The block on the diagonal.
+            for k in i..end {
+                let row = inverse.lower(k);
+                for j in i..k {
+                    out[k] += row[j] * x[j];
+                    out[j] += row[j] * x[k];
+                }
+                out[k] += row[k] * x[k];
             }
-            out[i] += sum + first[i] * a + second[i] * b;
-            out[i + 1] += other + second[i] * a + second[i + 1] * b;
-            i += 2;
-        }
-        if i < rows.end {
-            let row = inverse.lower(i);
-            out[i] += dot(&row[..i], x) + row[i] * x[i];
-            axpy(x[i], &row[..i], out);
+            i = end;
         }
     }
 }
@@ -526,6 +580,19 @@ mod tests {
             let mut inverse = Inverse::default();
             assert!(!inverse.invert(&mut a, m));
         }
+    }
+
+    #[test]
+    fn an_unwanted_inertia_is_all_that_is_found() {
+        let m = 9;
+        let mut inverse = Inverse::default();
+        assert!(inverse.invert(&mut matrix(m), m));
+        let found = inverse.inertia();
+        let sizes = vec![1.0; m];
+        let refused = inverse.invert_if(&mut matrix(m), &sizes, |inertia| inertia != found);
+        assert_eq!((refused, inverse.inertia()), (Err(Refused::Unwanted), found));
+        assert_eq!(inverse.invert_if(&mut matrix(m), &sizes, |inertia| inertia == found), Ok(()));
+        assert_same(&inverse, &matrix(m), m);
     }
 
     #[test]

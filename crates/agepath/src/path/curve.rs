@@ -86,6 +86,9 @@ pub(crate) trait Curve {
     /// Factors ∂F/∂x here. Until the next call, solves use this factor (kept up to date by flips).
     fn refactor(&mut self) -> Stability;
 
+    /// Steps have gained less than they should: a factor that is kept up to date is no longer to be trusted.
+    fn distrust(&mut self) {}
+
     /// −J⁻¹F with the kept factor.
     fn newton_step(&mut self) -> Vec<f64>;
 

@@ -352,8 +352,8 @@ impl<'c, C: Curve> Follower<'c, C> {
         let step = direction * c.after;
         let (mut x, mut slope) = self.predict(step, tangent);
         let mut t = self.t + step;
-        // What Newton still finds after a move in t is what the slope was wrong by. The prediction is a parabola's: it is off
-        // by half of what its slope at the end is.
+        // What Newton still finds after a move in t is what the slope was wrong by, times the move. After the first one, from
+        // where the slope was right, it is half of that: the curve bends on the way.
         let (mut moved, mut share) = (step, 2.0);
         self.newton(&mut x, step, tangent, |curve, dx, stage| {
             if stage == Stage::Fresh {
@@ -404,6 +404,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 if fresh && residual > 0.5 * last {
                     return (residual <= STAGNATED).then_some(());
                 }
+                self.curve.distrust();
                 if self.curve.refactor() == Stability::Unstable {
                     return None;
                 }

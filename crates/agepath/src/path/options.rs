@@ -41,8 +41,9 @@ pub struct PathOptions {
     pub max_events: Option<usize>,
     /// Stop after this long. Default: no limit.
     pub time_limit: Option<Duration>,
-    /// How many random ages between the knots the certificate checks. Default 1000.
-    pub certify: usize,
+    /// How many random ages between the knots the certificate checks. Default: 1000 in linear space; 64 in kernel space, where
+    /// each is a stop on the way.
+    pub certify: Option<usize>,
 }
 
 impl Default for PathOptions {
@@ -54,7 +55,7 @@ impl Default for PathOptions {
             seed: 0,
             max_events: None,
             time_limit: None,
-            certify: 1000,
+            certify: None,
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn age_path(
         start: begin,
         stop: last,
         deadline: options.time_limit.map(|limit| begun + limit),
-        max_events: options.max_events,
+        max_events: None,
         end: None,
     };
     let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, levels: Vec::new() };
@@ -54,6 +54,8 @@ pub fn age_path(
         end = window::follow(&mut patch, first, &mut ctx, 0);
         ctx.trace.rewind((0, 0));
     }
+    // Ages above the interval are followed, not reported: their events do not count.
+    ctx.watch.max_events = options.max_events;
     if end.is_ok() {
         ctx.trace.knots.push(RawKnot { t: first, x: patch.at.x.clone() });
         end = window::follow(&mut patch, last, &mut ctx, 0);
@@ -189,6 +191,9 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
     }
 }
 
+/// Random ages at which the path is checked unless told otherwise.
+const CHECKS: usize = 1000;
+
 /// KKT residuals at every knot and at random ages in between.
 fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
     let at_knots = path.knots.par_iter().map(|k| {
@@ -198,7 +203,7 @@ fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate
     });
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
     let (low, high) = path.ages;
-    let ages: Vec<f64> = (0..options.certify)
+    let ages: Vec<f64> = (0..options.certify.unwrap_or(CHECKS))
         .map(|_| (low.ln() + rng.random::<f64>() * (high / low).ln()).exp().clamp(low, high))
         .collect();
     // An age that cannot be solved has no residual to show: it counts as the worst possible.

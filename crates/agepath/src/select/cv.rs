@@ -43,7 +43,7 @@ pub fn cross_validate(
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
 ) -> Result<CrossValidation> {
     // The certificate belongs to the path that is reported.
-    let options = PathOptions { certify: 0, ..options.clone() };
+    let options = PathOptions { certify: Some(0), ..options.clone() };
     let train = &prepared.train;
     let groups = folds.rows(train, options.seed)?;
     let follow = |held: Vec<usize>| fold(prepared, judge, &options, held, callback);

@@ -185,6 +185,11 @@ impl Curve for Dual<'_> {
         self.refresh_factor(Need::Certainty)
     }
 
+    fn distrust(&mut self) {
+        // Updates add rounding to the inverse; where M is badly conditioned, soon too much.
+        self.stale |= self.updates_since_fresh > 0;
+    }
+
     fn newton_step(&mut self) -> Vec<f64> {
         self.newton()
     }

@@ -13,8 +13,6 @@
 use crate::linalg::{Inverse, Refused, Solved, solve_near_identity};
 use crate::space::{Products, Rows};
 
-/// Solutions of linear systems are right to this: a Newton step then gains as many digits.
-pub(super) const SOLVED: f64 = 1e-5;
 /// Rounds of correction for curvatures that have moved since the inverse was made.
 const MAX_ROUNDS: usize = 20;
 
@@ -133,13 +131,13 @@ impl<'p> Factor<'p> {
     }
 
     /// M⁻¹ rhs for the curvatures `now`: from the kept M₀, (I + M₀⁻¹Δ)x = M₀⁻¹ rhs.
-    pub fn solve(&self, rhs: &[f64], now: &[Option<f64>]) -> Solved {
+    pub fn solve(&self, rhs: &[f64], now: &[Option<f64>], tolerance: f64) -> Solved {
         let x = self.inverse.times(&self.condense(rhs, now));
         let drift = self.drift(now);
         let mut solved = if drift.iter().all(|d| *d == 0.0) {
             Solved { x, radius: 0.0, residual: 0.0 }
         } else {
-            solve_near_identity(x, |v| self.inverse.times(&self.drifted(&drift, v)), SOLVED, MAX_ROUNDS)
+            solve_near_identity(x, |v| self.inverse.times(&self.drifted(&drift, v)), tolerance, MAX_ROUNDS)
         };
         solved.x = self.expand(solved.x, rhs, now);
         solved

@@ -1,6 +1,7 @@
 //! Weighted convex fits: SMO where a kink can pin samples, Newton where ψ is continuous.
 
 use super::factor::{Active, Factor};
+use super::land::FINE;
 use super::states::is_tied;
 use super::{Dual, State};
 use crate::error::Breakdown;
@@ -8,8 +9,6 @@ use crate::linalg::axpy;
 use crate::loss::LossAt;
 use crate::solver::smo::{self, DualFit, Range};
 
-/// SMO stops at this violation, in units of z: what needs more is polished by Newton on its own problem.
-const SMO_TOLERANCE: f64 = 1e-6;
 /// Newton stops at this residual.
 const CONVERGED: f64 = 1e-11;
 /// A residual that no longer falls is accepted below this.
@@ -17,9 +16,10 @@ const STAGNATED: f64 = 1e-7;
 const MAX_NEWTON: usize = 100;
 
 impl Dual<'_> {
-    /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start.
-    pub(super) fn fit_weighted(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Breakdown> {
-        self.fit_to(x, &self.scaled(weights), SMO_TOLERANCE)
+    /// A first fit, from which Newton goes on.
+    pub(super) fn fit_weighted(&mut self, weights: &[f64]) -> Result<Vec<f64>, Breakdown> {
+        let zero = vec![0.0; 2 * self.n() + 1];
+        self.fit_to(&zero, &self.scaled(weights), FINE)
     }
 
     /// c for weights that equal rows have in common.
@@ -27,7 +27,7 @@ impl Dual<'_> {
         self.scale.iter().zip(weights).map(|(s, v)| s * v).collect()
     }
 
-    /// The same to a tolerance of SMO's, in units of z.
+    /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start, to a tolerance of SMO's, in units of z.
     pub(super) fn fit_to(&mut self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
         if self.problem.loss.is_kinked() { self.fit_by_smo(x, c, tolerance) } else { self.fit_by_newton(x, c) }
     }

@@ -8,6 +8,11 @@ use crate::error::Breakdown;
 use crate::linalg::axpy;
 use std::iter::successors;
 
+/// An ACS fit is right to this share of the step before it, in units of z, but to no more and no less than these: what needs
+/// more is polished by Newton on its own problem.
+const COARSE_SHARE: f64 = 1e-3;
+const COARSE: f64 = 1e-5;
+pub(super) const FINE: f64 = 1e-6;
 /// ACS steps before giving up.
 const MAX_STEPS: usize = 2000;
 /// Newton tries to finish once an ACS step is this share of the distance gone ...
@@ -22,13 +27,16 @@ const RETRY: usize = 6;
 const BASIN: f64 = 0.5;
 /// ... or this far, in units of z: where pinned samples hold all predictors, nothing moves but for rounding.
 const IN_PLACE: f64 = 1e-9;
+/// ... or, once a step is this share of the distance gone, as far as ACS is right: its steps come to rest where SMO lets them.
+const AT_REST: f64 = 1e-3;
 /// Close to where the path ended a lengthened step may go this many times the distance gone, further out this many.
 const MICROSCOPIC: f64 = 0.01;
 const LEAP: f64 = 2.0;
 const STRIDE: f64 = 0.1;
 /// Newton steps on changing active sets.
 const MAX_NEWTON: usize = 40;
-/// ... of which no more than so many in a row may bring no residual smaller than any before.
+/// ... of which no more than so many in a row may bring no residual smaller than any before, unless it is that of a saddle or
+/// less: there the active set has the last word.
 const MAX_ASTRAY: usize = 3;
 /// An unstable point with less residual than this is a saddle: Newton has nothing to find there.
 const SADDLE: f64 = 1e-6;
@@ -60,7 +68,7 @@ impl Dual<'_> {
             },
             None => {
                 let weights = self.weights();
-                self.acs(&start, &weights)?
+                self.acs(&start, &weights, FINE)?
             }
         };
         let end = self.walk(t, first, &start, 0.0)?;
@@ -74,14 +82,14 @@ impl Dual<'_> {
     /// larger by a hair.
     fn leave_with_tied(&mut self, t: f64, start: &[f64], from: f64) -> Result<Vec<f64>, Halt> {
         let weights = self.weights_at(self.at.u * (1.0 - HAIR), start);
-        let fit = self.acs(start, &weights)?;
+        let fit = self.acs(start, &weights, FINE)?;
         let exit: Vec<f64> = fit.iter().zip(start).map(|(f, s)| f - s).collect();
         self.leave(t, start, from, &exit).ok_or(Halt::Broken(Breakdown::Stalled))
     }
 
-    fn acs(&mut self, x: &[f64], weights: &[f64]) -> Result<Vec<f64>, Halt> {
+    fn acs(&mut self, x: &[f64], weights: &[f64], tolerance: f64) -> Result<Vec<f64>, Halt> {
         self.counters.acs_fits += 1;
-        self.fit_weighted(x, weights).map_err(Halt::Broken)
+        self.fit_to(x, &self.scaled(weights), tolerance).map_err(Halt::Broken)
     }
 
     pub(super) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
@@ -115,15 +123,17 @@ impl Dual<'_> {
     /// `at_least`. Sets members, evaluation and factor at the end.
     pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
-        let (mut tried, mut since) = (f64::INFINITY, 0);
+        let (mut tried, mut since, mut tolerance) = (f64::INFINITY, 0, FINE);
         for _ in 0..MAX_STEPS {
             let weights = self.weights_at(self.chart.inverse_age(t), &x);
-            let fit = self.acs(&x, &weights)?;
+            let fit = self.acs(&x, &weights, tolerance)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
+            tolerance = (COARSE_SHARE * pace).clamp(FINE, COARSE);
             let settled = pace <= SETTLED;
             if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
                 (tried, since) = (pace, 0);
-                if let Some(end) = self.finish(t, &fit, IN_PLACE.max(BASIN * gone.max(pace).max(at_least))) {
+                let accuracy = if pace <= AT_REST * gone { FINE } else { IN_PLACE };
+                if let Some(end) = self.finish(t, &fit, accuracy.max(BASIN * gone.max(pace).max(at_least))) {
                     return Ok(end);
                 }
                 if pace == 0.0 {
@@ -206,7 +216,7 @@ impl Dual<'_> {
                 self.evaluate_at(t, &x);
                 return Some(x);
             }
-            astray = if residual < least { 0 } else { astray + 1 };
+            astray = if residual < least || residual <= SADDLE { 0 } else { astray + 1 };
             least = least.min(residual);
             if astray > MAX_ASTRAY || (!stable && residual <= SADDLE) {
                 return None;

@@ -1,12 +1,20 @@
 //! The linear system: M⁻¹ kept by updates, its drift made up for by iteration.
 
 use super::super::curve::Stability;
-use super::factor::{Active, SOLVED};
+use super::factor::Active;
 use super::{Dual, State};
 use crate::linalg::Refused;
 
 /// The inertia is known from the kept factor as long as M₀⁻¹Δ is smaller than this: an eigenvalue of M passes zero at 1.
 const FAR: f64 = 0.6;
+/// Newton steps are right to this: a step gains as many digits ...
+const STEP_SOLVED: f64 = 1e-5;
+/// ... unless fewer lead to a residual below this ...
+const ENOUGH: f64 = 3e-14;
+/// ... and to this at least.
+const LOOSE: f64 = 1e-3;
+/// Tangents are right to this: they predict, and steps correct.
+const TANGENT_SOLVED: f64 = 1e-4;
 /// Updates before the inverse is made anew: rounding adds up.
 const MAX_UPDATES: usize = 400;
 
@@ -104,15 +112,15 @@ impl Dual<'_> {
         self.stability()
     }
 
-    /// M⁻¹ rhs at the last evaluated point.
-    pub(super) fn solve(&mut self, rhs: &[f64]) -> Vec<f64> {
+    /// M⁻¹ rhs at the last evaluated point, to a relative residual of `tolerance`.
+    fn solve(&mut self, rhs: &[f64], tolerance: f64) -> Vec<f64> {
         self.refresh_factor(Need::Solve);
         let now: Vec<Option<f64>> = self.members.active.iter().map(|&i| self.active(i).h).collect();
-        let solved = self.factor.solve(rhs, &now);
+        let solved = self.factor.solve(rhs, &now, tolerance);
         if solved.radius > 0.0 {
             self.drifted = solved.radius;
         }
-        if solved.residual <= SOLVED {
+        if solved.residual <= tolerance {
             return solved.x;
         }
         self.factorize(false);
@@ -148,7 +156,8 @@ impl Dual<'_> {
             State::Pinned { kink } => self.kink(i, kink) - self.at.x[n + 1 + i],
             _ => -(self.at.x[i] + self.at.psi[i]) / self.curvature(i),
         }));
-        let solved = self.solve(&rhs);
+        let tolerance = (ENOUGH / self.imbalance()).clamp(STEP_SOLVED, LOOSE);
+        let solved = self.solve(&rhs, tolerance);
         self.spread(&solved)
     }
 
@@ -160,7 +169,7 @@ impl Dual<'_> {
             State::Pinned { .. } => 0.0,
             _ => -self.at.q[i] * self.at.speed / self.curvature(i),
         }));
-        let solved = self.solve(&rhs);
+        let solved = self.solve(&rhs, TANGENT_SOLVED);
         self.spread(&solved)
     }
 }

@@ -13,17 +13,17 @@ use crate::problem::Problem;
 use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Besides those at jumps, a knot is kept at the first event or step in each of so many parts of the path: any age is then
 /// followed from a near one.
 const PARTS: usize = 128;
-/// Random ages at which the path is checked, at most: each is a stop on the way.
-const MAX_CHECKS: usize = 64;
+/// Random ages at which the path is checked unless told otherwise: each is a stop on the way.
+const CHECKS: usize = 64;
 /// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
 const ANY_BASIN: f64 = 0.1;
-/// The caller is asked once in so many events, and in so many steps without one.
-const ASK_EVERY: usize = 16;
+/// The caller is asked, and the clock looked at, after so long: steps take from microseconds to seconds.
+const ASK_AFTER: Duration = Duration::from_millis(10);
 
 /// Computes the path; see [`age_path`](super::super::age_path).
 pub(in super::super) fn dual_path(
@@ -46,24 +46,28 @@ pub(in super::super) fn dual_path(
         start: begin,
         stop: last,
         deadline: options.time_limit.map(|limit| begun + limit),
-        max_events: options.max_events,
+        max_events: None,
         end: None,
     };
     let part = (last - first) / PARTS as f64;
     let twins = dual.twins.clone();
-    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part, moves: 0 };
+    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part, asked: begun };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
+    // Ages above the interval are followed, not reported: their events do not count.
     log.trace.rewind((0, 0));
+    log.watch.max_events = options.max_events;
     let stops = stops(options, t_low, t_high, down);
+    let mut passed = 0;
     if outcome.is_ok() {
         log.knot(first, &follower.x);
-        for stop in stops {
+        for &stop in &stops {
             outcome = follower.advance(stop, &mut log);
             if outcome.is_err() {
                 break;
             }
             log.knot(stop, &follower.x);
+            passed += 1;
             if !log.watch.go_on(stop, &log.trace) {
                 outcome = Err(Halt::Stopped);
                 break;
@@ -100,14 +104,15 @@ pub(in super::super) fn dual_path(
     };
     let mut path = super::super::tracker::assemble(problem, options, chart, log.trace, end);
     path.work = work;
-    path.certificate = certify(problem, options, &path);
+    // The last stop is the end of the path, not a random age.
+    path.certificate = certify(problem, &path, passed.min(stops.len() - 1));
     Ok(path)
 }
 
 /// Where the path stops, in its order: at random ages to check, and at the end.
 fn stops(options: &PathOptions, t_low: f64, t_high: f64, down: bool) -> Vec<f64> {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
-    let mut shares: Vec<f64> = (0..options.certify.min(MAX_CHECKS)).map(|_| rng.random::<f64>()).collect();
+    let mut shares: Vec<f64> = (0..options.certify.unwrap_or(CHECKS)).map(|_| rng.random::<f64>()).collect();
     shares.push(1.0);
     shares.sort_unstable_by(f64::total_cmp);
     shares.dedup();
@@ -124,13 +129,13 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
 }
 
 /// KKT residuals, from scratch, at every knot: those at random ages are among them.
-fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
+fn certify(problem: &Problem, path: &Path, between_checked: usize) -> Certificate {
     let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
     Certificate {
         // A residual that is no number is none to vouch for.
         max_kkt: path.knots.iter().map(kkt).fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) }),
         knots_checked: path.knots.len(),
-        between_checked: options.certify.min(MAX_CHECKS),
+        between_checked,
     }
 }
 
@@ -140,12 +145,12 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<
     let zero = vec![0.0; 2 * n + 1];
     let choice = if options.direction == Direction::Down { Start::Full } else { options.start };
     let x = match choice {
-        Start::Full => dual.fit_weighted(&zero, &vec![1.0; n])?,
+        Start::Full => dual.fit_weighted(&vec![1.0; n])?,
         Start::Zero => zero,
         Start::Random => {
             let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
             let weights: Vec<f64> = (0..n).map(|_| rng.random()).collect();
-            dual.fit_weighted(&zero, &weights)?
+            dual.fit_weighted(&weights)?
         }
     };
     let here = x.clone();
@@ -164,7 +169,8 @@ struct Log<'w> {
     twins: Twins,
     /// The length of a part of the path, with its sign.
     part: f64,
-    moves: usize,
+    /// When the caller was asked last.
+    asked: Instant,
 }
 
 impl Log<'_> {
@@ -184,7 +190,16 @@ impl Log<'_> {
 
     fn event(&mut self, event: RawEvent) -> bool {
         self.trace.push_event(event);
-        !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(event.t, &self.trace)
+        self.ask(event.t)
+    }
+
+    fn ask(&mut self, t: f64) -> bool {
+        let full = self.watch.max_events.is_some_and(|max| self.trace.events.len() >= max);
+        if !full && self.asked.elapsed() < ASK_AFTER {
+            return true;
+        }
+        self.asked = Instant::now();
+        self.watch.go_on(t, &self.trace)
     }
 }
 
@@ -203,8 +218,7 @@ impl Record for Log<'_> {
             }
             Step::Move { t, x } => {
                 self.knot_by_the_way(t, x);
-                self.moves += 1;
-                !self.moves.is_multiple_of(ASK_EVERY) || self.watch.go_on(t, &self.trace)
+                self.ask(t)
             }
         }
     }

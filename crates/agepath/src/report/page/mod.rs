@@ -291,7 +291,7 @@ pub(in crate::report) mod tests {
     impl Run {
         pub fn new(table: Table) -> Run {
             let prepared = prepare(&table, &PrepareOptions::default()).unwrap();
-            let options = PathOptions { ages: (0.5, 10.0), certify: 10, ..PathOptions::default() };
+            let options = PathOptions { ages: (0.5, 10.0), certify: Some(10), ..PathOptions::default() };
             let go_on = |_: &_| ControlFlow::Continue(());
             let path = age_path(&prepared.problem, &options, &mut |p| go_on(p)).unwrap();
             let choice = decide(&prepared, &path, &options, &DecideOptions::default(), &go_on).unwrap();
