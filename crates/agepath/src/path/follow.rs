@@ -404,7 +404,9 @@ impl<'c, C: Curve> Follower<'c, C> {
                 if fresh && residual > 0.5 * last {
                     return (residual <= STAGNATED).then_some(());
                 }
-                self.curve.distrust();
+                if fresh {
+                    self.curve.distrust();
+                }
                 if self.curve.refactor() == Stability::Unstable {
                     return None;
                 }
