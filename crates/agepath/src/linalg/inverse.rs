@@ -23,9 +23,9 @@ fn is_below(share: f64, value: f64, size: f64) -> bool {
 
 /// A row whose pivot is this share of its diagonal depends on the others.
 const DEPENDENT: f64 = 1e-13;
-/// From this size on, a product is shared among threads.
+/// From this size on, the work is shared among threads.
 const PARALLEL: usize = 600;
-/// ... in so many parts.
+/// ... a product in so many parts.
 const PARTS: usize = 16;
 /// Rows that go through a product together.
 const GROUP: usize = 4;

@@ -6,7 +6,7 @@ use super::dual;
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
 use super::trace::{RawKnot, Trace, Watch};
-use super::types::{Certificate, End, Event, Knot, Path, Work};
+use super::types::{Certificate, End, Event, Knot, Path, Work, worse};
 use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
@@ -209,7 +209,7 @@ fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate
     // An age that cannot be solved has no residual to show: it counts as the worst possible.
     let between = ages.par_iter().map(|&age| path.at(problem, age).map_or(f64::INFINITY, |p| p.kkt));
     Certificate {
-        max_kkt: at_knots.chain(between).reduce(|| 0.0, f64::max),
+        max_kkt: at_knots.chain(between).reduce(|| 0.0, worse),
         knots_checked: path.knots.len(),
         between_checked: ages.len(),
     }

@@ -76,10 +76,15 @@ pub struct Event {
 pub struct Certificate {
     /// Largest relative KKT residual seen.
     pub max_kkt: f64,
-    /// Knots checked: all of them.
+    /// Knots checked: all of them, those at random ages not counted.
     pub knots_checked: usize,
     /// Random ages between knots checked.
     pub between_checked: usize,
+}
+
+/// The worse of two residuals: one that is no number is none to vouch for.
+pub(super) fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
 }
 
 /// How much work the path took.

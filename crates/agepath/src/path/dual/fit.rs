@@ -1,7 +1,6 @@
 //! Weighted convex fits: SMO where a kink can pin samples, Newton where ψ is continuous.
 
 use super::factor::{Active, Factor};
-use super::land::FINE;
 use super::states::is_tied;
 use super::{Dual, State};
 use crate::error::Breakdown;
@@ -9,6 +8,8 @@ use crate::linalg::axpy;
 use crate::loss::LossAt;
 use crate::solver::smo::{self, DualFit, Range};
 
+/// SMO stops at this violation, in units of z: what needs more is polished by Newton on its own problem.
+pub(super) const FINE: f64 = 1e-6;
 /// Newton stops at this residual.
 const CONVERGED: f64 = 1e-11;
 /// A residual that no longer falls is accepted below this.

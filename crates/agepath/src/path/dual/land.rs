@@ -2,17 +2,17 @@
 //! Newton on the active set finishes.
 
 use super::super::curve::{Curve, Halt, Landing, Stability};
+use super::fit::FINE;
 use super::system::Need;
 use super::{Dual, State};
 use crate::error::Breakdown;
 use crate::linalg::axpy;
 use std::iter::successors;
 
-/// An ACS fit is right to this share of the step before it, in units of z, but to no more and no less than these: what needs
-/// more is polished by Newton on its own problem.
+/// An ACS fit is right to this share of the step before it, in units of z ...
 const COARSE_SHARE: f64 = 1e-3;
+/// ... and to this at least, but to no more than `FINE`.
 const COARSE: f64 = 1e-5;
-pub(super) const FINE: f64 = 1e-6;
 /// ACS steps before giving up.
 const MAX_STEPS: usize = 2000;
 /// Newton tries to finish once an ACS step is this share of the distance gone ...

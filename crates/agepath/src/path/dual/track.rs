@@ -5,7 +5,7 @@ use super::super::curve::{Curve, Halt};
 use super::super::follow::{Follower, HAIR, Record, Step};
 use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
-use super::super::types::{Certificate, End, Kind, Knot, Path, Work};
+use super::super::types::{Certificate, End, Kind, Knot, Path, Work, worse};
 use super::Dual;
 use super::twins::Twins;
 use crate::error::{Breakdown, Error, Result};
@@ -132,9 +132,8 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
 fn certify(problem: &Problem, path: &Path, between_checked: usize) -> Certificate {
     let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
     Certificate {
-        // A residual that is no number is none to vouch for.
-        max_kkt: path.knots.iter().map(kkt).fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) }),
-        knots_checked: path.knots.len(),
+        max_kkt: path.knots.iter().map(kkt).fold(0.0, worse),
+        knots_checked: path.knots.len().saturating_sub(between_checked),
         between_checked,
     }
 }
