@@ -58,6 +58,9 @@ pub(crate) enum Halt {
     Stopped,
 }
 
+/// Answers whether to go on.
+pub(crate) type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+
 /// Where a guard that is violated at the end of a step, `now`, must have vanished first, given its value and rate at the
 /// step's beginning. Moving outward all along: the chord's zero. Inward at first: the parabola's way back.
 pub(crate) fn first_zero((value, rate): (f64, f64), now: f64, step: f64) -> f64 {
@@ -121,11 +124,12 @@ pub(crate) trait Curve {
     /// Goes back to the membership at the last `mark`.
     fn undo(&mut self);
 
-    /// Descends from the current point to the next local minimiser at the same t; sets the membership.
-    fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt>;
+    /// Descends from the current point to the next local minimiser at the same t; sets the membership. Where that may take
+    /// long, `go_on` is asked on the way.
+    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt>;
 
     /// Descends from `x` at time `t`, by the losses there; sets the membership.
-    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt>;
+    fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt>;
 
     /// What the membership differs in from that at the last `mark`.
     fn changes(&self) -> Vec<Cause>;

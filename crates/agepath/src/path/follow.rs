@@ -60,6 +60,8 @@ pub(crate) enum Step<'a> {
     Leap { t: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
     /// The path moved on with nothing to report.
     Move { t: f64, x: &'a [f64] },
+    /// On the way down from where it ended, at the same time.
+    Descent { t: f64 },
 }
 
 /// Receives the steps; answers whether to go on.
@@ -455,9 +457,11 @@ impl<'c, C: Curve> Follower<'c, C> {
         guard: Option<usize>,
         record: &mut dyn Record,
     ) -> Result<bool, Halt> {
-        let landing = match self.curve.land(exit) {
+        let t = self.t;
+        let landing = match self.curve.land(exit, &mut || record.record(Step::Descent { t })) {
             Ok(landing) => landing,
             Err(Halt::Broken(Breakdown::Stalled)) => return self.pass_tie(cause, record),
+            Err(Halt::Stopped) => return Err(Halt::Stopped),
             Err(halt) => return Err(self.give_up(halt)),
         };
         self.last = None;
@@ -504,8 +508,9 @@ impl<'c, C: Curve> Follower<'c, C> {
             return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
         }
         let (t, from) = (self.t, self.x.clone());
-        let Landing { x: to, size, drop } = match self.look_beyond(t + hair * (self.stop - t).signum()) {
+        let Landing { x: to, size, drop } = match self.look_beyond(t + hair * (self.stop - t).signum(), record) {
             Ok(found) => found,
+            Err(Halt::Stopped) => return Err(Halt::Stopped),
             Err(halt) => {
                 (self.t, self.x) = (t, from);
                 return Err(self.give_up(halt));
@@ -525,9 +530,10 @@ impl<'c, C: Curve> Follower<'c, C> {
 
     /// Goes to where a descent from here comes to at time `beyond`. Answers with the point that this branch has at the present
     /// time.
-    fn look_beyond(&mut self, beyond: f64) -> Result<Landing, Halt> {
+    fn look_beyond(&mut self, beyond: f64, record: &mut dyn Record) -> Result<Landing, Halt> {
         let here = self.t;
-        let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x)?;
+        let go_on = &mut || record.record(Step::Descent { t: here });
+        let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x, go_on)?;
         if !size.is_finite() || !drop.is_finite() {
             return Err(Halt::Broken(Breakdown::Stalled));
         }
@@ -652,7 +658,7 @@ fn slope(c: &[f64; 4], r: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::curve::Flip;
+    use super::super::curve::{Flip, GoOn};
     use super::*;
 
     /// One smooth piece of a scalar equation g(x) = t: g, g' and ∫g.
@@ -764,7 +770,7 @@ mod tests {
             self.side = self.marked;
         }
 
-        fn land_at(&mut self, _: f64, _: &[f64]) -> Result<Landing, Halt> {
+        fn land_at(&mut self, _: f64, _: &[f64], _: GoOn<'_>) -> Result<Landing, Halt> {
             Err(Halt::Broken(Breakdown::Stalled))
         }
 
@@ -773,7 +779,7 @@ mod tests {
         }
 
         /// Bisection between the first sign change of F beyond the point and the point before it.
-        fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+        fn land(&mut self, exit: Option<&[f64]>, _: GoOn<'_>) -> Result<Landing, Halt> {
             let from = self.x;
             let way = exit.expect("a toy always leaves in a direction")[0].signum();
             let uphill = |x: f64| way * (self.by_value(x).0 - self.t) > 0.0;
@@ -820,6 +826,7 @@ mod tests {
                     self.leaps.push((t, cause, [from[0], to[0], size, drop]));
                 }
                 Step::Move { t, x } => self.moves.push((t, x[0])),
+                Step::Descent { .. } => {}
             }
             true
         }

@@ -4,7 +4,7 @@
 //! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
 
 use super::chart::Chart;
-use super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
+use super::curve::{Crossing, Curve, Flip, GoOn, Halt, Landing, Stability, Verdict};
 use super::far::{Background, FarAt};
 use super::guards::{Guarded, Watched};
 use super::types::Cause;
@@ -649,8 +649,8 @@ impl Curve for Patch<'_> {
         }
     }
 
-    fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
-        self.descend(exit)
+    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
+        self.descend(exit, go_on)
     }
 
     fn norm(&self, dx: &[f64]) -> f64 {
@@ -666,9 +666,9 @@ impl Curve for Patch<'_> {
         }
     }
 
-    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
+    fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt> {
         self.evaluate_by_value(t, x);
-        self.descend(None)
+        self.descend(None, go_on)
     }
 
     fn changes(&self) -> Vec<Cause> {

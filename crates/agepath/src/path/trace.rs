@@ -153,6 +153,7 @@ impl Record for Recorder<'_, '_> {
                 }
                 true
             }
+            Step::Descent { t } => self.watch.go_on(t, self.trace),
         }
     }
 }

@@ -83,7 +83,9 @@ pub fn age_path(
         // Stopped before the interval was reached: its first point, solved from where we are.
         let x = patch.at.x.clone();
         patch.evaluate_by_value(first, &x);
-        let landing = patch.descend(None).map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+        let landing = patch
+            .descend(None, &mut || true)
+            .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
         trace.knots.push(RawKnot { t: first, x: landing.x });
     }
     work.factorizations += patch.counters.factorizations;
@@ -143,7 +145,7 @@ fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Resul
         }
     }
     patch.evaluate_by_value(t, &x);
-    match patch.descend(None) {
+    match patch.descend(None, &mut || true) {
         Ok(_) => Ok(()),
         Err(Halt::Broken(reason)) => Err(reason),
         Err(Halt::Escaped | Halt::Stopped) => Err(Breakdown::Stalled),

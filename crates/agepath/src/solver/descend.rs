@@ -8,7 +8,7 @@
 
 use crate::error::Breakdown;
 use crate::linalg::{Definiteness, axpy, sum_of_sizes};
-use crate::path::curve::{Curve, Halt, Landing};
+use crate::path::curve::{Curve, GoOn, Halt, Landing};
 use crate::path::patch::{Coord, Patch};
 
 /// Steps before giving up.
@@ -49,7 +49,7 @@ const DAMPING_BISECTIONS: usize = 3;
 
 impl Patch<'_> {
     /// Descends from the last evaluated point at its t. Sets membership, evaluation and factor at the end.
-    pub(crate) fn descend(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+    pub(crate) fn descend(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
         let t = self.at.t;
         let start = self.at.x.clone();
         let from = self.merit(t, &start);
@@ -67,7 +67,7 @@ impl Patch<'_> {
             None => self.acs_step().map_err(Halt::Broken)?,
         };
         let at_least = if exit.is_some() { 0.0 } else { FREE_RADIUS * (1.0 + self.norm(&start)) };
-        let near = self.walk(t, first, &start)?;
+        let near = self.walk(t, first, &start, go_on)?;
         let end = self.roll(t, near, &start, at_least)?;
         if !self.within_trust() {
             return Err(Halt::Escaped);
@@ -132,9 +132,12 @@ impl Patch<'_> {
     }
 
     /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
-    fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64]) -> Result<Vec<f64>, Halt> {
+    fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         let mut damping = 0.0;
         for _ in 0..MAX_STEPS {
+            if !go_on() {
+                return Err(Halt::Stopped);
+            }
             self.evaluate_by_value(t, &x);
             if !self.within_trust() {
                 return Err(Halt::Escaped);

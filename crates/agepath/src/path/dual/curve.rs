@@ -3,7 +3,7 @@
 //! Guards are numbered four to a sample: lower and upper threshold, kink below and kink above; a pinned sample has its two
 //! ends of β in the first two places.
 
-use super::super::curve::{Crossing, Curve, Flip, Halt, Landing, Stability, Verdict};
+use super::super::curve::{Crossing, Curve, Flip, GoOn, Halt, Landing, Stability, Verdict};
 use super::super::types::{Cause, NO_LOSS, PINNED};
 use super::system::Need;
 use super::{Dual, State};
@@ -273,13 +273,13 @@ impl Curve for Dual<'_> {
         self.stale = true;
     }
 
-    fn land(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
-        self.descend(exit)
+    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
+        self.descend(exit, go_on)
     }
 
-    fn land_at(&mut self, t: f64, x: &[f64]) -> Result<Landing, Halt> {
+    fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt> {
         let from = self.merit(t, x);
-        let end = self.walk(t, x.to_vec(), x, 0.0)?;
+        let end = self.walk(t, x.to_vec(), x, 0.0, go_on)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         Ok(Landing { size: self.distance(&end, x), x: end, drop })
     }

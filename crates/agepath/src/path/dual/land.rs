@@ -1,7 +1,7 @@
 //! From a point that is no local minimiser down to the next one: ACS chooses the way, lengthened where it crawls, and
 //! Newton on the active set finishes.
 
-use super::super::curve::{Curve, Halt, Landing, Stability};
+use super::super::curve::{Curve, GoOn, Halt, Landing, Stability};
 use super::fit::FINE;
 use super::system::Need;
 use super::{Dual, State};
@@ -58,7 +58,7 @@ const MAX_EXITS: usize = 40;
 
 impl Dual<'_> {
     /// Descends from the last evaluated point at its t; without an exit, with the weights of the current states.
-    pub(super) fn descend(&mut self, exit: Option<&[f64]>) -> Result<Landing, Halt> {
+    pub(super) fn descend(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
         let (t, start) = (self.at.t, self.at.x.clone());
         let from = self.merit(t, &start);
         let first = match exit {
@@ -71,7 +71,7 @@ impl Dual<'_> {
                 self.acs(&start, &weights, FINE)?
             }
         };
-        let end = self.walk(t, first, &start, 0.0)?;
+        let end = self.walk(t, first, &start, 0.0, go_on)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         // Where pinned samples hold all predictors, β alone may jump: no distance, but not the same point either.
         let size = if end == start { 0.0 } else { self.distance(&end, &start).max(f64::EPSILON) };
@@ -121,10 +121,20 @@ impl Dual<'_> {
 
     /// ACS from x until Newton can finish, not further away than a share of the distance gone from `start`, or of
     /// `at_least`. Sets members, evaluation and factor at the end.
-    pub(super) fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
+    pub(super) fn walk(
+        &mut self,
+        t: f64,
+        mut x: Vec<f64>,
+        start: &[f64],
+        at_least: f64,
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
         let (mut tried, mut since, mut tolerance) = (f64::INFINITY, 0, FINE);
         for _ in 0..MAX_STEPS {
+            if !go_on() {
+                return Err(Halt::Stopped);
+            }
             let weights = self.weights_at(self.chart.inverse_age(t), &x);
             let fit = self.acs(&x, &weights, tolerance)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));

@@ -87,7 +87,7 @@ pub(in super::super) fn dual_path(
         }
         // Stopped before the interval was reached: its first point, solved from where we are.
         let end = dual
-            .walk(first, x.clone(), &x, ANY_BASIN)
+            .walk(first, x.clone(), &x, ANY_BASIN, &mut || true)
             .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
         log.knot(first, &end);
     } else if end != End::Complete {
@@ -153,7 +153,7 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<
         }
     };
     let here = x.clone();
-    dual.walk(t, x, &here, ANY_BASIN).map_err(|halt| match halt {
+    dual.walk(t, x, &here, ANY_BASIN, &mut || true).map_err(|halt| match halt {
         Halt::Broken(reason) => reason,
         Halt::Escaped | Halt::Stopped => Breakdown::Stalled,
     })
@@ -219,6 +219,7 @@ impl Record for Log<'_> {
                 self.knot_by_the_way(t, x);
                 self.ask(t)
             }
+            Step::Descent { t } => self.ask(t),
         }
     }
 }
@@ -259,7 +260,7 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
             return Err(halt);
         }
         let beyond = begin + hair * (t - begin).signum();
-        let landing = dual.land_at(beyond, &x)?;
+        let landing = dual.land_at(beyond, &x, &mut || true)?;
         follow_on(dual, beyond, landing.x, t)
     });
     followed.map_err(|halt| match halt {
