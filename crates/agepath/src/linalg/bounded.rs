@@ -10,10 +10,14 @@ const LEAVE: f64 = 1e-10;
 /// One number per row of `a` (row after row, as long as `r`). Dependent rows that are free keep the value they have.
 pub(crate) fn bounded_least_squares(a: &[f64], r: &[f64], ends: &[(f64, f64)]) -> Vec<f64> {
     let (k, row) = (ends.len(), |i: usize| &a[i * r.len()..(i + 1) * r.len()]);
-    let mut x: Vec<f64> = ends.iter().map(|(low, high)| 0.5 * (low + high)).collect();
-    let mut free = vec![true; k];
+    // From the middle, or from the smaller end where no more than a few of many rows can be free in the end.
+    let many = k > r.len();
+    let smaller = |low: f64, high: f64| if low.abs() <= high.abs() { low } else { high };
+    let begin = |&(low, high): &(f64, f64)| if many { smaller(low, high) } else { 0.5 * (low + high) };
+    let mut x: Vec<f64> = ends.iter().map(begin).collect();
+    let mut free = vec![!many; k];
     let mut factor = FreeSet::default();
-    let mut steps = 0;
+    let mut steps = if many { REFINEMENTS } else { 0 };
     // Each set is left by a bound that is hit or by one that is let go; twice as many as rows is ample.
     for _ in 0..(REFINEMENTS + 1) * (2 * k + 4) {
         let mut rest = r.to_vec();

@@ -28,6 +28,12 @@ const TINY_MOVE: f64 = 1e-7;
 const AT_REST: f64 = 1e-14;
 /// So much later, relative to 1 + |t|, events that tie are over.
 pub(super) const HAIR: f64 = 1e-8;
+/// A landing that is nearer than this, a hair later, is where it began: it need not hold back to the tie, whose events may be
+/// spread over less than a hair, and multipliers that nothing determines may have changed.
+const NOT_MOVED: f64 = 1e-9;
+/// ... but how each of them ended may show no sooner than one of these times later: solutions that lie closer together than a
+/// descent is exact cannot be told apart.
+const LATER: [f64; 3] = [HAIR, 1e-4, 1e-2];
 /// Ties nearer to each other than this many hairs are one tie that goes on ...
 const TIE_WIDTH: f64 = 1e3;
 /// ... and after so many of them nothing leads out of it.
@@ -497,24 +503,28 @@ impl<'c, C: Curve> Follower<'c, C> {
         again
     }
 
-    /// So many events tie here that no order of theirs leads on. Where a descent from here comes to a hair later, each of them
-    /// has been decided: the path goes on from there if the membership found there holds back to here. Answers whether the
+    /// So many events tie here that no order of theirs leads on. Where a descent from here comes to a little later, each of them
+    /// has been decided: the path goes on a hair from here if the membership found there holds back to here. Answers whether the
     /// point changed.
     fn pass_tie(&mut self, cause: Cause, record: &mut dyn Record) -> Result<bool, Halt> {
-        let hair = HAIR * (1.0 + self.t.abs());
-        let near = (self.t - self.ties.0).abs() <= TIE_WIDTH * hair;
-        self.ties = (self.t, if near { self.ties.1 + 1 } else { 1 });
-        if self.ties.1 > MAX_TIES || (self.stop - self.t).abs() <= hair {
-            return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
-        }
         let (t, from) = (self.t, self.x.clone());
-        let Landing { x: to, size, drop } = match self.look_beyond(t + hair * (self.stop - t).signum(), record) {
+        let (unit, direction) = (1.0 + t.abs(), (self.stop - t).signum());
+        let near = (t - self.ties.0).abs() <= TIE_WIDTH * HAIR * unit;
+        self.ties = (t, if near { self.ties.1 + 1 } else { 1 });
+        let over = self.ties.1 > MAX_TIES || (self.stop - t).abs() <= HAIR * unit;
+        let mut found = Err(Halt::Broken(Breakdown::Stalled));
+        for later in LATER.iter().take_while(|_| !over) {
+            found = self.look_beyond(direction * later * unit, direction * HAIR * unit, record);
+            if matches!(found, Ok(_) | Err(Halt::Stopped)) {
+                break;
+            }
+            (self.t, self.x) = (t, from.clone());
+            self.curve.undo();
+        }
+        let Landing { x: to, size, drop } = match found {
             Ok(found) => found,
             Err(Halt::Stopped) => return Err(Halt::Stopped),
-            Err(halt) => {
-                (self.t, self.x) = (t, from);
-                return Err(self.give_up(halt));
-            }
+            Err(halt) => return Err(self.give_up(halt)),
         };
         let gone: Vec<f64> = to.iter().zip(&from).map(|(a, b)| a - b).collect();
         let jumped = self.curve.norm(&gone) > TINY_MOVE;
@@ -528,25 +538,32 @@ impl<'c, C: Curve> Follower<'c, C> {
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
     }
 
-    /// Goes to where a descent from here comes to at time `beyond`. Answers with the point that this branch has at the present
-    /// time.
-    fn look_beyond(&mut self, beyond: f64, record: &mut dyn Record) -> Result<Landing, Halt> {
-        let here = self.t;
+    /// Takes the branch to which a descent from here comes `later`, and goes a hair along it. Answers with the point that this
+    /// branch has at the present time.
+    fn look_beyond(&mut self, later: f64, hair: f64, record: &mut dyn Record) -> Result<Landing, Halt> {
+        let (here, from) = (self.t, self.x.clone());
         let go_on = &mut || record.record(Step::Descent { t: here });
-        let Landing { x, size, drop } = self.curve.land_at(beyond, &self.x, go_on)?;
+        let Landing { x, size, drop } = self.curve.land_at(here + later, &self.x, go_on)?;
         if !size.is_finite() || !drop.is_finite() {
             return Err(Halt::Broken(Breakdown::Stalled));
         }
-        (self.t, self.x) = (beyond, x);
+        (self.t, self.x) = (here + later, x);
         (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
         self.anchor()?;
+        if later == hair && size <= NOT_MOVED {
+            return Ok(Landing { x: from, size, drop });
+        }
         let tangent = self.curve.tangent();
         // Only for what it leaves behind: the guards that `violation` judges by are those of the last crossing asked for.
-        self.curve.crossing(&tangent, (here - beyond).signum(), f64::INFINITY);
-        match self.correct(here, &tangent) {
-            Some(x) if self.curve.violation((here - beyond).abs(), None).is_none() => Ok(Landing { x, size, drop }),
-            _ => Err(Halt::Broken(Breakdown::Stalled)),
-        }
+        self.curve.crossing(&tangent, -later.signum(), f64::INFINITY);
+        let mut back_at = |t: f64| {
+            let x = self.correct(t, &tangent)?;
+            self.curve.violation((self.t - t).abs(), None).is_none().then_some(x)
+        };
+        let points = back_at(here).zip(back_at(here + hair));
+        let (x, next) = points.ok_or(Halt::Broken(Breakdown::Stalled))?;
+        (self.t, self.x) = (here + hair, next);
+        Ok(Landing { x, size, drop })
     }
 
     /// The curve turns back here: leave it in the direction it was moving.

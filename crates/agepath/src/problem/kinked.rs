@@ -119,7 +119,9 @@ impl Problem {
         let unit = self.slope_unit();
         let off = open.iter().map(|&i| self.off_graph(i, z[i], psi[i], unit, |loss, _| weight(i, loss)));
         let off = off.fold(0.0, f64::max);
-        let violation = self.violation(theta, (&psi, total.max(ROUNDING_FLOOR * floor))).max(off);
+        // Where hardly a sample pulls, relative to what one of them could.
+        let size = total.max(ROUNDING_FLOOR * floor).max(unit);
+        let violation = self.violation(theta, (&psi, size)).max(off);
         Slopes { psi, violation }
     }
 

@@ -5,6 +5,7 @@
 
 use super::super::curve::{Crossing, Curve, Flip, GoOn, Halt, Landing, Stability, Verdict};
 use super::super::types::{Cause, NO_LOSS, PINNED};
+use super::fit::{FINE, FINEST};
 use super::system::Need;
 use super::{Dual, State};
 use crate::pacing::Cut;
@@ -124,7 +125,10 @@ impl Dual<'_> {
 
     /// Samples that were held may move again once a pinned one has gone.
     fn release(&mut self) {
-        for i in 0..self.n() {
+        let held = |i: &usize| matches!(self.members.state[*i], State::Held { .. });
+        let mut waiting: Vec<usize> = (0..self.n()).filter(held).collect();
+        self.sort_by_room(&mut waiting);
+        for i in waiting {
             if let State::Held { kink } = self.members.state[i] {
                 self.pin(i, kink);
             }
@@ -266,6 +270,7 @@ impl Curve for Dual<'_> {
 
     fn mark(&mut self) {
         self.marked.clone_from(&self.members);
+        self.marked_at = self.at.t;
     }
 
     fn undo(&mut self) {
@@ -279,7 +284,9 @@ impl Curve for Dual<'_> {
 
     fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt> {
         let from = self.merit(t, x);
-        let end = self.walk(t, x.to_vec(), x, 0.0, go_on)?;
+        // Shortly after a tie everything is still close together.
+        let finest = (FINE * (t - self.marked_at).abs()).clamp(FINEST, FINE);
+        let end = self.walk(t, x.to_vec(), x, (0.0, finest), go_on)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         Ok(Landing { size: self.distance(&end, x), x: end, drop })
     }

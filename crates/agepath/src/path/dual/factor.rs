@@ -10,7 +10,7 @@
 //! A point is a local minimiser exactly when M has one positive eigenvalue per pinned sample and per h > 0, all others
 //! negative; or when N has one positive eigenvalue per coefficient and one negative per pinned sample.
 
-use crate::linalg::{Inverse, Refused, Solved, solve_near_identity};
+use crate::linalg::{Inverse, Refused, Solved, dot, solve_near_identity};
 use crate::space::{Products, Rows};
 
 /// Rounds of correction for curvatures that have moved since the inverse was made.
@@ -257,19 +257,51 @@ impl<'p> Factor<'p> {
         done
     }
 
-    /// One more pinned sample unless it depends on the others, however badly conditioned that makes M.
-    #[must_use]
-    pub fn pin_unless_dependent(&mut self, sample: usize) -> bool {
-        let column = self.column(sample);
-        let done = match self.rows {
-            None => self.inverse.insert_unless_dependent(&column, self.products.square(sample)),
-            Some(_) => self.inverse.insert_zero_unless_dependent(&column, self.size(sample)),
-        };
-        if done {
+    /// Pins those of `waiting` that do not depend on the others, however badly conditioned that makes M: the most independent
+    /// ones first, so that rounding is not taken for independence. Answers who is pinned, in order, and who is not.
+    pub fn pin_independent(&mut self, mut waiting: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let mut pinned = Vec::new();
+        // Of each: its row of the matrix, the pivot it would have, and what cancels in that.
+        let mut rows: Vec<(Vec<f64>, f64, f64)> = waiting.iter().map(|&i| self.pivot(i)).collect();
+        let share = |(_, pivot, size): &(Vec<f64>, f64, f64)| pivot.abs() / size;
+        while let Some(k) = (0..rows.len()).max_by(|&a, &b| share(&rows[a]).total_cmp(&share(&rows[b]))) {
+            let (sample, (row, pivot, _)) = (waiting.swap_remove(k), rows.swap_remove(k));
+            let answer = self.inverse.times(&row);
+            let done = match self.rows {
+                None => self.inverse.insert_unless_dependent(&row, self.products.square(sample)),
+                Some(_) => self.inverse.insert_zero_unless_dependent(&row, self.size(sample)),
+            };
+            if !done {
+                waiting.push(sample);
+                break;
+            }
             self.active.push(Active { sample, h: None });
             self.pins.push(sample);
+            pinned.push(sample);
+            for (&other, (row, left, _)) in waiting.iter().zip(&mut rows) {
+                let mut product = [0.0];
+                if self.rows.is_none() {
+                    self.products.gather(other, &[sample], &mut product);
+                }
+                let shared = product[0] - dot(row, &answer);
+                *left -= shared * shared / pivot;
+                row.push(product[0]);
+            }
         }
-        done
+        (pinned, waiting)
+    }
+
+    /// The row of the matrix that a pinned sample would have, its pivot, and the size of what cancels in that.
+    fn pivot(&self, sample: usize) -> (Vec<f64>, f64, f64) {
+        let row = self.column(sample);
+        let cancelled = dot(&row, &self.inverse.times(&row));
+        match self.rows {
+            None => {
+                let square = self.products.square(sample);
+                (row, square - cancelled, square + cancelled.abs())
+            }
+            Some(_) => (row, -cancelled, self.size(sample) + cancelled.abs()),
+        }
     }
 
     /// Row `k` goes, the last one takes its place.

@@ -10,6 +10,8 @@ use crate::solver::smo::{self, DualFit, Range};
 
 /// SMO stops at this violation, in units of z: what needs more is polished by Newton on its own problem.
 pub(super) const FINE: f64 = 1e-6;
+/// ... or, where samples are to be told apart that are closer together, at this.
+pub(super) const FINEST: f64 = 1e-11;
 /// Newton stops at this residual.
 const CONVERGED: f64 = 1e-11;
 /// A residual that no longer falls is accepted below this.

@@ -71,7 +71,7 @@ impl Dual<'_> {
                 self.acs(&start, &weights, FINE)?
             }
         };
-        let end = self.walk(t, first, &start, 0.0, go_on)?;
+        let end = self.walk(t, first, &start, (0.0, FINE), go_on)?;
         let drop = self.problem.ridge * (from - self.merit(t, &end));
         // Where pinned samples hold all predictors, β alone may jump: no distance, but not the same point either.
         let size = if end == start { 0.0 } else { self.distance(&end, &start).max(f64::EPSILON) };
@@ -119,18 +119,18 @@ impl Dual<'_> {
         lowest.map(|(_, x)| x)
     }
 
-    /// ACS from x until Newton can finish, not further away than a share of the distance gone from `start`, or of
-    /// `at_least`. Sets members, evaluation and factor at the end.
+    /// ACS from x, right to `finest` in the end, until Newton can finish, not further away than a share of the distance gone from
+    /// `start`, or of `at_least`. Sets members, evaluation and factor at the end.
     pub(super) fn walk(
         &mut self,
         t: f64,
         mut x: Vec<f64>,
         start: &[f64],
-        at_least: f64,
+        (at_least, finest): (f64, f64),
         go_on: GoOn<'_>,
     ) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
-        let (mut tried, mut since, mut tolerance) = (f64::INFINITY, 0, FINE);
+        let (mut tried, mut since, mut tolerance) = (f64::INFINITY, 0, finest);
         for _ in 0..MAX_STEPS {
             if !go_on() {
                 return Err(Halt::Stopped);
@@ -138,7 +138,7 @@ impl Dual<'_> {
             let weights = self.weights_at(self.chart.inverse_age(t), &x);
             let fit = self.acs(&x, &weights, tolerance)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
-            tolerance = (COARSE_SHARE * pace).clamp(FINE, COARSE);
+            tolerance = (COARSE_SHARE * pace).clamp(finest, COARSE);
             let settled = pace <= SETTLED;
             if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
                 (tried, since) = (pace, 0);

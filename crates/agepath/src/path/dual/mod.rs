@@ -85,6 +85,7 @@ pub(super) struct Dual<'p> {
     chart: Chart,
     members: Membership,
     marked: Membership,
+    marked_at: f64,
     at: Evaluation,
     /// M⁻¹ with the curvatures it was made for.
     factor: Factor<'p>,
@@ -123,6 +124,7 @@ impl<'p> Dual<'p> {
                 place: vec![None; n],
             },
             marked: Membership::default(),
+            marked_at: f64::INFINITY,
             at: Evaluation::default(),
             factor: Factor::new(products, usize::from(problem.has_intercept())),
             stale: true,

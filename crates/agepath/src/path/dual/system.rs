@@ -15,6 +15,8 @@ const ENOUGH: f64 = 3e-14;
 const LOOSE: f64 = 1e-3;
 /// Tangents are right to this: they predict, and steps correct.
 const TANGENT_SOLVED: f64 = 1e-4;
+/// A β nearer to an end than this share of its interval has no room to move.
+const CRAMPED: f64 = 1e-6;
 /// Updates before the inverse is made anew: rounding adds up.
 const MAX_UPDATES: usize = 400;
 
@@ -49,11 +51,11 @@ impl Dual<'_> {
         }
         // Singular: first the samples that vary, then the pinned ones as far as they are independent.
         let pinned = |i: &usize| matches!(self.members.state[*i], State::Pinned { .. });
-        let (hold, keep): (Vec<usize>, Vec<usize>) = self.members.active.iter().partition(|i| pinned(i));
-        let mut waiting = hold;
+        let (mut waiting, keep): (Vec<usize>, Vec<usize>) = self.members.active.iter().partition(|i| pinned(i));
         self.members.active = keep;
+        self.sort_by_room(&mut waiting);
         // A border needs one pinned sample to lean on.
-        let first = if self.border() == 1 { waiting.pop() } else { None };
+        let first = if self.border() == 1 && !waiting.is_empty() { Some(waiting.remove(0)) } else { None };
         self.members.active.extend(first);
         self.members.place = vec![None; self.n()];
         for (k, &i) in self.members.active.iter().enumerate() {
@@ -61,14 +63,33 @@ impl Dual<'_> {
         }
         // Whether this is regular shows when the others are added.
         let _ = self.factor.invert(self.rows(), false);
-        for i in waiting {
-            if self.factor.pin_unless_dependent(i) {
+        let cramped = waiting.iter().position(|&i| self.room(i) < CRAMPED).unwrap_or(waiting.len());
+        let last = waiting.split_off(cramped);
+        for group in [waiting, last] {
+            let (pinned, dependent) = self.factor.pin_independent(group);
+            for i in pinned {
                 self.members.place[i] = Some(self.members.active.len());
                 self.members.active.push(i);
-            } else {
-                self.hold(i);
             }
+            dependent.into_iter().for_each(|i| self.hold(i));
         }
+    }
+
+    /// How far the β of a sample at a kink is from its ends, as a share of their distance.
+    fn room(&self, i: usize) -> f64 {
+        match self.members.state[i] {
+            State::Pinned { kink } | State::Held { kink } => {
+                let [(low, _), (high, _)] = self.ends(i, kink);
+                (self.at.x[i] - low).min(high - self.at.x[i]) / (high - low)
+            }
+            State::Smooth { .. } => 0.0,
+        }
+    }
+
+    /// Where more samples are at a kink than are needed to hold the others there, those are to move that can: at its end, a β
+    /// might have to leave as soon as it may move.
+    pub(super) fn sort_by_room(&self, samples: &mut [usize]) {
+        samples.sort_by(|&a, &b| self.room(b).total_cmp(&self.room(a)));
     }
 
     /// The active samples as the factor knows them.

@@ -7,6 +7,7 @@ use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
 use super::super::types::{Certificate, End, Kind, Knot, Path, Work, worse};
 use super::Dual;
+use super::fit::FINE;
 use super::twins::Twins;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
@@ -87,7 +88,7 @@ pub(in super::super) fn dual_path(
         }
         // Stopped before the interval was reached: its first point, solved from where we are.
         let end = dual
-            .walk(first, x.clone(), &x, ANY_BASIN, &mut || true)
+            .walk(first, x.clone(), &x, (ANY_BASIN, FINE), &mut || true)
             .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
         log.knot(first, &end);
     } else if end != End::Complete {
@@ -153,7 +154,7 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<
         }
     };
     let here = x.clone();
-    dual.walk(t, x, &here, ANY_BASIN, &mut || true).map_err(|halt| match halt {
+    dual.walk(t, x, &here, (ANY_BASIN, FINE), &mut || true).map_err(|halt| match halt {
         Halt::Broken(reason) => reason,
         Halt::Escaped | Halt::Stopped => Breakdown::Stalled,
     })
