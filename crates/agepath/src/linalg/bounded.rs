@@ -135,6 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn many_rows_share_what_few_could_not_bear() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+        for m in 1..6 {
+            let k = 300;
+            let a: Vec<f64> = (0..k * m).map(|_| rng.random::<f64>() - 0.5).collect();
+            let x: Vec<f64> = (0..k).map(|_| rng.random::<f64>()).collect();
+            let mut r = vec![0.0; m];
+            x.iter().zip(a.chunks(m)).for_each(|(x, row)| axpy(*x, row, &mut r));
+            let left = assert_optimal(&a, &r, &vec![(0.0, 1.0); k]);
+            assert!(left < 1e-12, "{left} left of {k} rows in {m} columns");
+        }
+    }
+
+    #[test]
     fn what_can_be_met_is_met() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(6);
         for round in 0..200 {

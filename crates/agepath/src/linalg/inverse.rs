@@ -300,16 +300,11 @@ impl Inverse {
         self.insert_above(UNRELIABLE, a, 0.0, size)
     }
 
-    /// The same unless the row depends on the others, however badly conditioned that makes the matrix.
+    /// The same unless the row depends on the others, however badly conditioned that makes the matrix; with the size of what
+    /// cancels in the Schur complement.
     #[must_use]
-    pub fn insert_unless_dependent(&mut self, a: &[f64], diagonal: f64) -> bool {
-        self.insert_above(DEPENDENT, a, diagonal, diagonal)
-    }
-
-    /// [`Inverse::insert_zero`] likewise.
-    #[must_use]
-    pub fn insert_zero_unless_dependent(&mut self, a: &[f64], size: f64) -> bool {
-        self.insert_above(DEPENDENT, a, 0.0, size)
+    pub fn insert_unless_dependent(&mut self, a: &[f64], diagonal: f64, size: f64) -> bool {
+        self.insert_above(DEPENDENT, a, diagonal, size)
     }
 
     fn insert_above(&mut self, share: f64, a: &[f64], diagonal: f64, size: f64) -> bool {

@@ -23,6 +23,15 @@ pub(super) struct Active {
     pub h: Option<f64>,
 }
 
+/// A sample that may be pinned.
+struct Candidate {
+    /// Its row of the matrix without the diagonal entry.
+    row: Vec<f64>,
+    /// Its pivot, and the size of what cancels in that.
+    pivot: f64,
+    size: f64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Factor<'p> {
@@ -261,47 +270,41 @@ impl<'p> Factor<'p> {
     /// ones first, so that rounding is not taken for independence. Answers who is pinned, in order, and who is not.
     pub fn pin_independent(&mut self, mut waiting: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let mut pinned = Vec::new();
-        // Of each: its row of the matrix, the pivot it would have, and what cancels in that.
-        let mut rows: Vec<(Vec<f64>, f64, f64)> = waiting.iter().map(|&i| self.pivot(i)).collect();
-        let share = |(_, pivot, size): &(Vec<f64>, f64, f64)| pivot.abs() / size;
-        while let Some(k) = (0..rows.len()).max_by(|&a, &b| share(&rows[a]).total_cmp(&share(&rows[b]))) {
-            let (sample, (row, pivot, _)) = (waiting.swap_remove(k), rows.swap_remove(k));
+        let mut candidates: Vec<Candidate> = waiting.iter().map(|&i| self.candidate(i)).collect();
+        let share = |c: &Candidate| c.pivot.abs() / c.size;
+        while let Some(k) = (0..waiting.len()).max_by(|&a, &b| share(&candidates[a]).total_cmp(&share(&candidates[b])))
+        {
+            let (sample, Candidate { row, pivot, size }) = (waiting[k], candidates.swap_remove(k));
             let answer = self.inverse.times(&row);
-            let done = match self.rows {
-                None => self.inverse.insert_unless_dependent(&row, self.products.square(sample)),
-                Some(_) => self.inverse.insert_zero_unless_dependent(&row, self.size(sample)),
-            };
-            if !done {
-                waiting.push(sample);
+            if !self.inverse.insert_unless_dependent(&row, self.diagonal(sample), size) {
                 break;
             }
             self.active.push(Active { sample, h: None });
             self.pins.push(sample);
-            pinned.push(sample);
-            for (&other, (row, left, _)) in waiting.iter().zip(&mut rows) {
+            pinned.push(waiting.swap_remove(k));
+            for (&other, candidate) in waiting.iter().zip(&mut candidates) {
                 let mut product = [0.0];
                 if self.rows.is_none() {
                     self.products.gather(other, &[sample], &mut product);
                 }
-                let shared = product[0] - dot(row, &answer);
-                *left -= shared * shared / pivot;
-                row.push(product[0]);
+                let shared = product[0] - dot(&candidate.row, &answer);
+                candidate.pivot -= shared * shared / pivot;
+                candidate.row.push(product[0]);
             }
         }
         (pinned, waiting)
     }
 
-    /// The row of the matrix that a pinned sample would have, its pivot, and the size of what cancels in that.
-    fn pivot(&self, sample: usize) -> (Vec<f64>, f64, f64) {
+    fn candidate(&self, sample: usize) -> Candidate {
         let row = self.column(sample);
-        let cancelled = dot(&row, &self.inverse.times(&row));
-        match self.rows {
-            None => {
-                let square = self.products.square(sample);
-                (row, square - cancelled, square + cancelled.abs())
-            }
-            Some(_) => (row, -cancelled, self.size(sample) + cancelled.abs()),
-        }
+        let answer = self.inverse.times(&row);
+        let cancels: f64 = row.iter().zip(&answer).map(|(a, b)| (a * b).abs()).sum();
+        Candidate { pivot: self.diagonal(sample) - dot(&row, &answer), size: self.size(sample) + cancels, row }
+    }
+
+    /// The diagonal entry of a pinned sample.
+    fn diagonal(&self, sample: usize) -> f64 {
+        if self.rows.is_some() { 0.0 } else { self.products.square(sample) }
     }
 
     /// Row `k` goes, the last one takes its place.
