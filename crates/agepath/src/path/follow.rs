@@ -28,12 +28,12 @@ const TINY_MOVE: f64 = 1e-7;
 const AT_REST: f64 = 1e-14;
 /// So much later, relative to 1 + |t|, events that tie are over.
 pub(super) const HAIR: f64 = 1e-8;
-/// A landing that is nearer than this, a hair later, is where it began: it need not hold back to the tie, whose events may be
-/// spread over less than a hair, and multipliers that nothing determines may have changed.
-const NOT_MOVED: f64 = 1e-9;
 /// ... but how each of them ended may show no sooner than one of these times later: solutions that lie closer together than a
 /// descent is exact cannot be told apart.
 const LATER: [f64; 3] = [HAIR, 1e-4, 1e-2];
+/// A landing that is nearer than this, a hair later, is where it began: it need not hold back to the tie, whose events may be
+/// spread over less than a hair, and multipliers that nothing determines may have changed.
+const NOT_MOVED: f64 = 1e-9;
 /// Ties nearer to each other than this many hairs are one tie that goes on ...
 const TIE_WIDTH: f64 = 1e3;
 /// ... and after so many of them nothing leads out of it.
