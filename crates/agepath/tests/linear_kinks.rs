@@ -261,15 +261,15 @@ fn rare_class(d: usize, share: f64, seed: u64) -> Data {
 fn features_that_say_nothing() {
     let (mut ways_up, mut complete) = (0, 0);
     for (d, share) in [(1, 0.1), (2, 0.25), (2, 0.4), (5, 0.1), (5, 0.25)] {
-        for (seed, (name, pacing)) in (0..2).flat_map(|seed| pacings().map(move |pacing| (seed, pacing))) {
-            let data = rare_class(d, share, seed);
+        let data = rare_class(d, share, 0);
+        for (name, pacing) in pacings() {
             // Losses are 0 and 2C = 1, and a mixture's age is the square root of one.
             let root = matches!(pacing, PacingSpec::Mixture { .. } | PacingSpec::Huber);
             let ages = if root { (0.5, 3.0) } else { (0.25, 9.0) };
             for kernel in [None, Some(Kernel::Linear)] {
                 let problem = problem(&data, true, &spec("svm", pacing, kernel));
                 for direction in [Direction::Down, Direction::Up] {
-                    let title = format!("{name} {kernel:?} {direction:?} {d} features, {share}, seed {seed}");
+                    let title = format!("{name} {kernel:?} {direction:?} {d} features, {share}");
                     let options = PathOptions { ages, direction, ..PathOptions::default() };
                     let path = age_path(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
                     check(&problem, &path, 2, &title);
@@ -284,7 +284,7 @@ fn features_that_say_nothing() {
         }
     }
     // A known defect: on the way up a few end where too many rows are at their kink.
-    assert!(ways_up == 100 && complete >= 91, "{complete} of {ways_up} paths come up to the end");
+    assert!(ways_up == 50 && complete >= 48, "{complete} of {ways_up} paths come up to the end");
 }
 
 #[test]
