@@ -511,9 +511,11 @@ impl<'c, C: Curve> Follower<'c, C> {
         let (unit, direction) = (1.0 + t.abs(), (self.stop - t).signum());
         let near = (t - self.ties.0).abs() <= TIE_WIDTH * HAIR * unit;
         self.ties = (t, if near { self.ties.1 + 1 } else { 1 });
-        let over = self.ties.1 > MAX_TIES || (self.stop - t).abs() <= HAIR * unit;
         let mut found = Err(Halt::Broken(Breakdown::Stalled));
-        for later in LATER.iter().take_while(|_| !over) {
+        if self.ties.1 > MAX_TIES || (self.stop - t).abs() <= HAIR * unit {
+            return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
+        }
+        for later in LATER {
             found = self.look_beyond(direction * later * unit, direction * HAIR * unit, record);
             if matches!(found, Ok(_) | Err(Halt::Stopped)) {
                 break;
