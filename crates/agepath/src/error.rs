@@ -106,6 +106,9 @@ pub enum Breakdown {
         "the objective has no minimiser there (the weighted rows no longer bound the solution, e.g. one class only)"
     )]
     Unbounded,
+    /// The time limit, or the caller, came first.
+    #[error("the time limit or an interrupt came before the first solution")]
+    OutOfTime,
     /// The path cannot be continued and no descent direction leads away.
     #[error("the path stalls: the point is degenerate and no descent direction leads away from it")]
     Stalled,

@@ -189,6 +189,16 @@ pub fn rank_one(a: &mut [f64], x: &[f64], h: f64) {
     }
 }
 
+/// The eigenvalues of a symmetric matrix, smallest first, and its eigenvectors, one after the other; none if they cannot be found.
+pub fn symmetric_eigen(a: &[f64], m: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    let found = MatRef::from_row_major_slice(&a[..m * m], m, m).self_adjoint_eigen(faer::Side::Lower);
+    clean_vector_registers();
+    let found = found.ok()?;
+    let values: Vec<f64> = (0..m).map(|k| found.S()[k]).collect();
+    let vectors = (0..m * m).map(|at| found.U()[(at % m, at / m)]).collect();
+    values.iter().all(|v| v.is_finite()).then_some((values, vectors))
+}
+
 /// What a factorisation found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Definiteness {

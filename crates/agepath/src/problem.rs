@@ -76,8 +76,8 @@ pub struct Problem {
     pub(crate) ridge: f64,
 }
 
-/// Where every residual vanishes, only the rounding of z is left in ψ = s v ℓ'(z): terms of the gradient count for at
-/// least this share of s v ℓ''·(|z| + |y|), so that rounding is about 1e-12 of them.
+/// Where every ψ = s v ℓ'(z) vanishes, because a residual or a weight does, only the rounding of z is left in it: terms of the
+/// gradient count for at least this share of s (v ℓ'' + |∂v/∂ℓ| ℓ'²)·(|z| + |y|), so that rounding is about 1e-12 of them.
 pub(crate) const ROUNDING_FLOOR: f64 = 1e-4;
 /// A loss within this of a threshold, relatively, is on it.
 const TIED: f64 = 1e-9;
@@ -268,10 +268,11 @@ impl Problem {
             let psi = (z.iter().zip(&self.target).zip(&self.scale))
                 .map(|((&z, &y), s)| {
                     let l = self.loss.at(z, y);
-                    let v = self.pacing.at(cuts.zone(l.value * (1.0 + side)), l.value, u).value;
-                    total += s * v * l.slope.abs();
-                    floor += s * v * l.curvature * (z.abs() + y.abs());
-                    s * v * l.slope
+                    let v = self.pacing.at(cuts.zone(l.value * (1.0 + side)), l.value, u);
+                    total += s * v.value * l.slope.abs();
+                    let bending = v.value * l.curvature + v.by_loss.abs() * l.slope * l.slope;
+                    floor += s * bending * (z.abs() + y.abs());
+                    s * v.value * l.slope
                 })
                 .collect();
             (psi, f64::max(total, ROUNDING_FLOOR * floor))

@@ -12,6 +12,7 @@ use crate::error::{Breakdown, Error, Result};
 use crate::linalg::{Definiteness, axpy};
 use crate::problem::Problem;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// Newton iterations from an interpolated start.
 const MAX_NEWTON: usize = 15;
@@ -26,12 +27,24 @@ impl Path {
     /// The solution at `age`, re-solved to rounding accuracy over the rows of `problem`, which must be the one the path
     /// was computed for. At a jump's own age this is the side the path arrives on.
     pub fn at(&self, problem: &Problem, age: f64) -> Result<Point> {
+        self.at_before(problem, age, None)
+    }
+
+    /// The same, if it is found before the deadline.
+    pub(super) fn at_before(&self, problem: &Problem, age: f64, deadline: Option<Instant>) -> Result<Point> {
         let (low, high) = self.ages;
         if !(low..=high).contains(&age) {
             return Err(Error::AgeOutside { age, low, high });
         }
         if let Some(products) = &problem.products {
             let theta = dual::at(problem, products, high, &self.knots[self.last_not_after(age)], age)?;
+            return Ok(point(problem, age, &theta, problem.losses(&theta)));
+        }
+        if !problem.pacing.is_continuous() {
+            // A staircase: nothing moves between two knots.
+            let knot = &self.knots[self.last_not_after(age)];
+            let mut theta = knot.coef.clone();
+            theta.extend(problem.has_intercept().then_some(knot.intercept));
             return Ok(point(problem, age, &theta, problem.losses(&theta)));
         }
         let chart = Chart::new(high);
@@ -44,7 +57,7 @@ impl Path {
             Some(theta) => theta,
             None => {
                 let from = self.theta(&patch, left);
-                retrace(&mut patch, chart, &from, self.knots[left].age, t)
+                retrace(&mut patch, &from, self.knots[left].age, t, deadline)
                     .map_err(|reason| Error::NoSolution { age, reason })?
             }
         };
@@ -99,7 +112,7 @@ fn point(problem: &Problem, age: f64, theta: &[f64], losses: Vec<f64>) -> Point 
 }
 
 /// Newton by value from `x`; None if it strays, stalls or ends at an unstable point.
-fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<f64>> {
+pub(super) fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<f64>> {
     let guess = x.clone();
     patch.set_coords(&x);
     let mut last = f64::INFINITY;
@@ -132,23 +145,33 @@ fn polish(patch: &mut Patch, t: f64, mut x: Vec<f64>, reach: f64) -> Option<Vec<
 /// Follows the path again from a knot: slower, and always on the right branch.
 fn retrace(
     patch: &mut Patch,
-    chart: Chart,
     from: &[f64],
     age: f64,
     t: f64,
+    deadline: Option<Instant>,
 ) -> std::result::Result<Vec<f64>, Breakdown> {
+    let chart = patch.chart;
     let begin = chart.time(age);
     patch.evaluate_by_value(begin, from);
     patch.set_coords(from);
     patch.factorize();
     let mut callback = |_: &super::Progress| ControlFlow::Continue(());
-    let mut watch =
-        Watch { callback: &mut callback, chart, start: begin, stop: t, deadline: None, max_events: None, end: None };
+    let mut watch = Watch {
+        callback: &mut callback,
+        chart,
+        start: begin,
+        stop: t,
+        deadline,
+        max_events: None,
+        end: None,
+        asked: Instant::now(),
+    };
     let (mut trace, mut work) = (Trace::default(), Work::default());
     let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, levels: Vec::new() };
     match window::follow(patch, t, &mut ctx, 0) {
         Ok(()) => Ok(patch.at.x.clone()),
         Err(super::curve::Halt::Broken(reason)) => Err(reason),
+        Err(super::curve::Halt::Stopped) => Err(Breakdown::OutOfTime),
         Err(_) => Err(Breakdown::Stalled),
     }
 }

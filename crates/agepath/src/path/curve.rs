@@ -124,9 +124,9 @@ pub(crate) trait Curve {
     /// Goes back to the membership at the last `mark`.
     fn undo(&mut self);
 
-    /// Descends from the current point to the next local minimiser at the same t; sets the membership. Where that may take
-    /// long, `go_on` is asked on the way.
-    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt>;
+    /// Descends from the current point, which has ceased to be a minimiser, to the local minimiser at the same t that a descent
+    /// `behind` it, a hair later, leads to; sets the membership. Where that may take long, `go_on` is asked on the way.
+    fn land(&mut self, behind: f64, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt>;
 
     /// Descends from `x` at time `t`, by the losses there; sets the membership.
     fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt>;
@@ -141,6 +141,11 @@ pub(crate) trait Curve {
 
     /// The size of a displacement, relative to the size of predictors.
     fn norm(&self, dx: &[f64]) -> f64;
+
+    /// Whether this is the true curve, not one that stands for it.
+    fn is_whole(&self) -> bool {
+        true
+    }
 
     /// Whether x still lies where this curve stands for the true one.
     fn within_trust(&self) -> bool;

@@ -26,18 +26,21 @@ const UNEXPLAINED: f64 = 0.05;
 const TINY_MOVE: f64 = 1e-7;
 /// A point that moves by less than this from one step to the next stands still: its curve has no folds but rounding's.
 const AT_REST: f64 = 1e-14;
-/// So much later, relative to 1 + |t|, events that tie are over.
-pub(super) const HAIR: f64 = 1e-8;
-/// ... but how each of them ended may show no sooner than one of these times later: solutions that lie closer together than a
-/// descent is exact cannot be told apart.
-const LATER: [f64; 3] = [HAIR, 1e-4, 1e-2];
-/// A landing that is nearer than this, a hair later, is where it began: it need not hold back to the tie, whose events may be
-/// spread over less than a hair, and multipliers that nothing determines may have changed.
-const NOT_MOVED: f64 = 1e-9;
-/// Ties nearer to each other than this many hairs are one tie that goes on ...
-const TIE_WIDTH: f64 = 1e3;
-/// ... and after so many of them nothing leads out of it.
-const MAX_TIES: usize = 20;
+/// A hop goes so far at first, relative to 1 + |t| ...
+pub(super) const HAIR: f64 = 1e-9;
+/// ... and so many times further where nothing can be certified there, or where the last hop was no more than so many of its
+/// widths ago.
+const HOP_GROWTH: f64 = 10.0;
+const HOPS_APART: f64 = 1e3;
+/// A minimiser that has moved by less than so many times the square root of a hop's width is the same one: next to a fold a
+/// point moves like that.
+const CONTINUOUS: f64 = 3.0;
+/// A hop ends at a point with at most this residual.
+const HOP_CERTIFIED: f64 = 1e-10;
+/// Just behind where a branch ended: a share of a hair ...
+const BEHIND: f64 = 0.5;
+/// ... and further, so many times in all, where it has not ended yet.
+const FOLD_LOOKS: usize = 4;
 /// Times that differ by less, relatively, are the same.
 const SAME_TIME: f64 = 4.0 * f64::EPSILON;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
@@ -54,6 +57,9 @@ const STRIDE: f64 = 2.0;
 const FORESIGHT: f64 = 3.0;
 /// How often a better first event may be found before the step is shortened.
 const MAX_RETARGET: usize = 30;
+/// So many steps in a row without an event that together lead no further than this, relative to 1 + |t|, lead nowhere.
+const MAX_IDLE: usize = 200;
+const IDLE: f64 = 1e-6;
 /// Zero-length steps in a row before the curve is declared stuck.
 const MAX_IN_PLACE: usize = 10_000;
 
@@ -66,6 +72,8 @@ pub(crate) enum Step<'a> {
     Leap { t: f64, cause: Cause, from: &'a [f64], to: &'a [f64], size: f64, drop: f64 },
     /// The path moved on with nothing to report.
     Move { t: f64, x: &'a [f64] },
+    /// What lies between was not followed. `jump`: size and drop, if the point changed.
+    Hop { t: f64, from: &'a [f64], to: (f64, &'a [f64]), changes: &'a [Cause], jump: Option<(f64, f64)> },
     /// On the way down from where it ended, at the same time.
     Descent { t: f64 },
 }
@@ -98,12 +106,14 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
-    /// Where the present advance is to end.
-    stop: f64,
     /// What has changed at this time, give or take a hair.
     changed: (f64, Vec<Cause>),
-    /// Where the last tie was, and how many there were about here.
-    ties: (f64, usize),
+    /// The sign of the way the time runs.
+    direction: f64,
+    /// Where the last hop ended, and how wide it was.
+    hopped: (f64, f64),
+    /// The last correction needed no step, so nothing has tested the kept factor.
+    untested: bool,
 }
 
 /// A point that was passed.
@@ -152,16 +162,30 @@ impl<'c, C: Curve> Follower<'c, C> {
             corrected: 0.0,
             stop_after_jump: false,
             event_budget: usize::MAX,
-            stop: t,
             changed: (t, Vec::new()),
-            ties: (f64::NAN, 0),
+            direction: 1.0,
+            hopped: (f64::NAN, 0.0),
+            untested: false,
         }
     }
 
-    /// Moves to `stop`, reporting what happens.
+    /// Moves to `stop`, reporting what happens: event by event, and over what cannot be followed by a hop.
     pub fn advance(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
+        loop {
+            match self.follow(stop, record) {
+                Err(Halt::Broken(reason)) if reason != Breakdown::Unbounded && self.curve.is_whole() => {
+                    if self.hop(stop, record)? && self.stop_after_jump {
+                        return Ok(());
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn follow(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
         let mut in_place = 0;
-        self.stop = stop;
+        let mut idle = (self.t, 0);
         self.anchor()?;
         while self.t != stop {
             if (stop - self.t).abs() <= SAME_TIME * (1.0 + self.t.abs()) {
@@ -170,6 +194,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 return self.anchor();
             }
             let direction = (stop - self.t).signum();
+            self.direction = direction;
             let tangent = self.curve.tangent();
             let here = self.waypoint(&tangent);
             self.watch_for_fold(&here);
@@ -198,6 +223,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                     }
                 }
                 Attempt::Event(guard) => {
+                    idle = (self.t, 0);
                     self.last = Some(Waypoint { same_segment: false, ..here });
                     self.careful = false;
                     if self.turn_or_jump(guard, record)? && self.stop_after_jump {
@@ -232,7 +258,9 @@ impl<'c, C: Curve> Follower<'c, C> {
                 }
             }
             in_place = if self.t == before { in_place + 1 } else { 0 };
-            if in_place > MAX_IN_PLACE {
+            idle =
+                if (self.t - idle.0).abs() > IDLE * (1.0 + self.t.abs()) { (self.t, 0) } else { (idle.0, idle.1 + 1) };
+            if in_place > MAX_IN_PLACE || idle.1 > MAX_IDLE {
                 return Err(Halt::Broken(Breakdown::Stalled));
             }
             self.reach = self.reach.max(2.5 * (self.t - before).abs());
@@ -298,13 +326,14 @@ impl<'c, C: Curve> Follower<'c, C> {
     /// failure steps are short, and it is enough that the point is stable.
     fn explained(&mut self, x: &[f64], step: f64, tangent: &[f64]) -> bool {
         let predicted = step.abs() * self.curve.norm(tangent);
-        if self.corrected <= STRAIGHT * predicted + TINY_MOVE && !self.careful {
+        let straight = self.corrected <= STRAIGHT * predicted + TINY_MOVE;
+        if straight && !self.careful && !self.untested {
             return true;
         }
         if self.curve.refactor() == Stability::Unstable {
             return false;
         }
-        if self.careful {
+        if self.careful || straight {
             return true;
         }
         let there = self.curve.tangent();
@@ -398,6 +427,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let mut moved = 0.0;
         let mut fresh = false;
         self.corrected = 0.0;
+        self.untested = true;
         for _ in 0..MAX_NEWTON {
             if !t.is_finite() {
                 return None;
@@ -423,6 +453,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 fresh = false;
             }
             let solved = residual <= CONVERGED;
+            self.untested &= solved && !fresh;
             let mut dx = if solved { vec![0.0; x.len()] } else { self.curve.newton_step() };
             t = adjust(self.curve, &mut dx, if fresh { Stage::Fresh } else { Stage::Chord });
             if solved && (t - old_t).abs() <= CONVERGED * (1.0 + t.abs()) {
@@ -447,7 +478,9 @@ impl<'c, C: Curve> Follower<'c, C> {
         let flip = self.curve.flip(guard);
         self.x.copy_from_slice(self.curve.point());
         let go_on = match flip.verdict {
-            Verdict::Turning if self.changes_again(flip.cause) => return self.pass_tie(flip.cause, record),
+            Verdict::Turning if self.changes_again(flip.cause) => {
+                return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
+            }
             Verdict::Turning => record.record(Step::Turn { t: self.t, x: &self.x, cause: flip.cause }),
             Verdict::Jump { exit } => return self.leap(flip.cause, exit.as_deref(), Some(guard), record),
         };
@@ -463,10 +496,11 @@ impl<'c, C: Curve> Follower<'c, C> {
         guard: Option<usize>,
         record: &mut dyn Record,
     ) -> Result<bool, Halt> {
-        let t = self.t;
-        let landing = match self.curve.land(exit, &mut || record.record(Step::Descent { t })) {
+        let landing = match self.land_behind(exit, guard.is_none(), record) {
+            Ok(landing) if landing.size == 0.0 && guard.is_none() => {
+                return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
+            }
             Ok(landing) => landing,
-            Err(Halt::Broken(Breakdown::Stalled)) => return self.pass_tie(cause, record),
             Err(Halt::Stopped) => return Err(Halt::Stopped),
             Err(halt) => return Err(self.give_up(halt)),
         };
@@ -487,6 +521,23 @@ impl<'c, C: Curve> Follower<'c, C> {
         if go_on { Ok(true) } else { Err(Halt::Stopped) }
     }
 
+    /// Where a descent just behind this time leads. A fold lies a little further than where it was seen: there the old branch
+    /// may still be found, and the descent has to begin later.
+    fn land_behind(&mut self, exit: Option<&[f64]>, fold: bool, record: &mut dyn Record) -> Result<Landing, Halt> {
+        let t = self.t;
+        let mut behind = self.direction * BEHIND * HAIR * (1.0 + t.abs());
+        for _ in 0..FOLD_LOOKS {
+            let landing = self.curve.land(t + behind, exit, &mut || record.record(Step::Descent { t }))?;
+            if !fold || landing.size > 0.0 {
+                return Ok(landing);
+            }
+            self.curve.undo();
+            self.curve.evaluate(t, &self.x);
+            behind *= HOP_GROWTH;
+        }
+        Ok(Landing { x: self.x.clone(), size: 0.0, drop: 0.0 })
+    }
+
     /// Nothing has happened: whoever follows a truer curve may try again from here.
     fn give_up(&mut self, halt: Halt) -> Halt {
         self.curve.undo();
@@ -503,69 +554,51 @@ impl<'c, C: Curve> Follower<'c, C> {
         again
     }
 
-    /// So many events tie here that no order of theirs leads on. Where a descent from here comes to a little later, each of them
-    /// has been decided: the path goes on a hair from here if the membership found there holds back to here. Answers whether the
-    /// point changed.
-    fn pass_tie(&mut self, cause: Cause, record: &mut dyn Record) -> Result<bool, Halt> {
+    /// Descends to a minimiser a hair later, whatever lies between, and ever later where none can be certified. Answers whether
+    /// the point changed by more than it moves along a branch.
+    fn hop(&mut self, stop: f64, record: &mut dyn Record) -> Result<bool, Halt> {
         let (t, from) = (self.t, self.x.clone());
-        let (unit, direction) = (1.0 + t.abs(), (self.stop - t).signum());
-        let near = (t - self.ties.0).abs() <= TIE_WIDTH * HAIR * unit;
-        self.ties = (t, if near { self.ties.1 + 1 } else { 1 });
-        let mut found = Err(Halt::Broken(Breakdown::Stalled));
-        if self.ties.1 > MAX_TIES || (self.stop - t).abs() <= HAIR * unit {
-            return Err(self.give_up(Halt::Broken(Breakdown::Stalled)));
-        }
-        for later in LATER {
-            found = self.look_beyond(direction * later * unit, direction * HAIR * unit, record);
-            if matches!(found, Ok(_) | Err(Halt::Stopped)) {
-                break;
+        let (direction, room) = ((stop - t).signum(), (stop - t).abs());
+        let near = (t - self.hopped.0).abs() <= HOPS_APART * self.hopped.1;
+        let mut width = if near { HOP_GROWTH * self.hopped.1 } else { HAIR * (1.0 + t.abs()) };
+        self.curve.mark();
+        let landing = loop {
+            let there = if width < room { t + direction * width } else { stop };
+            match self.curve.land_at(there, &from, &mut || record.record(Step::Descent { t })) {
+                Ok(landing) if self.is_certified(there, &landing) => {
+                    (self.t, self.x) = (there, landing.x.clone());
+                    break landing;
+                }
+                Err(halt @ (Halt::Stopped | Halt::Escaped | Halt::Broken(Breakdown::Unbounded))) => {
+                    return Err(self.stay(halt));
+                }
+                _ if width >= room => return Err(self.stay(Halt::Broken(Breakdown::Stalled))),
+                _ => width *= HOP_GROWTH,
             }
-            (self.t, self.x) = (t, from.clone());
-            self.curve.undo();
-        }
-        let Landing { x: to, size, drop } = match found {
-            Ok(found) => found,
-            Err(Halt::Stopped) => return Err(Halt::Stopped),
-            Err(halt) => return Err(self.give_up(halt)),
         };
-        let gone: Vec<f64> = to.iter().zip(&from).map(|(a, b)| a - b).collect();
-        let jumped = self.curve.norm(&gone) > TINY_MOVE;
-        let told = if jumped {
-            record.record(Step::Leap { t, cause, from: &from, to: &to, size, drop })
-        } else {
-            self.curve.changes().into_iter().all(|cause| record.record(Step::Turn { t, x: &from, cause }))
-        };
-        self.anchor()?;
-        let go_on = told && record.record(Step::Move { t: self.t, x: &self.x });
+        self.hopped = (self.t, width);
+        (self.last, self.bend, self.fold_at, self.reach) = (None, None, None, f64::INFINITY);
+        (self.fold_doubt, self.careful) = (f64::INFINITY, false);
+        let gone: Vec<f64> = self.x.iter().zip(&from).map(|(a, b)| a - b).collect();
+        let jumped = self.curve.norm(&gone) > CONTINUOUS * width.sqrt() * (1.0 + self.curve.norm(&from));
+        let changes = self.curve.changes();
+        let jump = jumped.then_some((landing.size, landing.drop));
+        let go_on = record.record(Step::Hop { t, from: &from, to: (self.t, &self.x), changes: &changes, jump });
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
     }
 
-    /// Takes the branch to which a descent from here comes `later`, and goes a hair along it. Answers with the point that this
-    /// branch has at the present time.
-    fn look_beyond(&mut self, later: f64, hair: f64, record: &mut dyn Record) -> Result<Landing, Halt> {
-        let (here, from) = (self.t, self.x.clone());
-        let go_on = &mut || record.record(Step::Descent { t: here });
-        let Landing { x, size, drop } = self.curve.land_at(here + later, &self.x, go_on)?;
-        if !size.is_finite() || !drop.is_finite() {
-            return Err(Halt::Broken(Breakdown::Stalled));
-        }
-        (self.t, self.x) = (here + later, x);
-        (self.last, self.bend, self.reach) = (None, None, f64::INFINITY);
-        self.anchor()?;
-        if later == hair && size <= NOT_MOVED {
-            return Ok(Landing { x: from, size, drop });
-        }
-        let tangent = self.curve.tangent();
-        // Only for what it leaves behind: the guards that `violation` judges by are those of the last crossing asked for.
-        self.curve.crossing(&tangent, -later.signum(), f64::INFINITY);
-        let mut back_at = |t: f64| {
-            let x = self.correct(t, &tangent)?;
-            self.curve.violation((self.t - t).abs(), None).is_none().then_some(x)
-        };
-        let points = back_at(here).zip(back_at(here + hair));
-        let (x, next) = points.ok_or(Halt::Broken(Breakdown::Stalled))?;
-        (self.t, self.x) = (here + hair, next);
-        Ok(Landing { x, size, drop })
+    /// Nothing was found: back to where we are.
+    fn stay(&mut self, halt: Halt) -> Halt {
+        self.curve.undo();
+        self.curve.evaluate(self.t, &self.x);
+        halt
+    }
+
+    /// Whether a landing is a solution, and stable.
+    fn is_certified(&mut self, t: f64, landing: &Landing) -> bool {
+        self.curve.evaluate(t, &landing.x);
+        let stable = self.curve.refactor() == Stability::Stable;
+        stable && landing.size.is_finite() && self.curve.residual() <= HOP_CERTIFIED
     }
 
     /// The curve turns back here: leave it in the direction it was moving.
@@ -798,7 +831,7 @@ mod tests {
         }
 
         /// Bisection between the first sign change of F beyond the point and the point before it.
-        fn land(&mut self, exit: Option<&[f64]>, _: GoOn<'_>) -> Result<Landing, Halt> {
+        fn land(&mut self, _: f64, exit: Option<&[f64]>, _: GoOn<'_>) -> Result<Landing, Halt> {
             let from = self.x;
             let way = exit.expect("a toy always leaves in a direction")[0].signum();
             let uphill = |x: f64| way * (self.by_value(x).0 - self.t) > 0.0;
@@ -845,7 +878,7 @@ mod tests {
                     self.leaps.push((t, cause, [from[0], to[0], size, drop]));
                 }
                 Step::Move { t, x } => self.moves.push((t, x[0])),
-                Step::Descent { .. } => {}
+                Step::Descent { .. } | Step::Hop { .. } => {}
             }
             true
         }

@@ -1,6 +1,7 @@
 //! The age-path: a branch of local minimisers of G as the age moves, with every critical point on it.
 
 mod at;
+mod certify;
 pub(crate) mod chart;
 mod compress;
 mod cubic;
@@ -14,6 +15,7 @@ mod moments;
 mod options;
 pub(crate) mod patch;
 mod slope;
+mod steps;
 mod trace;
 mod tracker;
 mod types;
@@ -21,5 +23,5 @@ mod window;
 
 pub use options::{Direction, PathOptions, Progress, Start};
 pub use tracker::age_path;
-pub use types::{Cause, Certificate, End, Event, Kind, Knot, Path, Point, Work};
-pub use types::{NO_LOSS, PINNED};
+pub use types::{Cause, Certificate, End, Event, Gap, Kind, Knot, Path, Point, Work};
+pub use types::{NO_LOSS, PINNED, WIDEST_GAP};

@@ -3,11 +3,13 @@
 //! The rows at hand are treated one by one; the others, if there are any, are a [`Background`]. With all rows at hand and no far
 //! part, this is the problem itself, so the tracker, the solvers and the descent are written once and serve both.
 
+use super::at::polish;
 use super::chart::Chart;
 use super::curve::{Crossing, Curve, Flip, GoOn, Halt, Landing, Stability, Verdict};
 use super::far::{Background, FarAt};
 use super::guards::{Guarded, Watched};
 use super::types::Cause;
+use crate::error::Breakdown;
 use crate::linalg::{Cholesky, Definiteness, dot, sum_of_sizes, wide_loop};
 use crate::loss::Losses;
 use crate::pacing::{Cuts, Weights};
@@ -20,6 +22,11 @@ const SAFE_SHARE: f64 = 0.7;
 
 /// A column that depends on others has their slope; one that is held but pulled harder than this, relatively, does not.
 const PULLED: f64 = 1e-9;
+
+/// A landing a hair behind the end of a branch is brought back to it over at most this distance, relative to the point.
+const BACK: f64 = 1e-3;
+/// A landing no further away than this is where it began.
+const NOT_MOVED: f64 = 1e-9;
 
 /// Coefficients whose gradient exceeds this share of the bound are part of a window.
 const COLUMN_SHARE: f64 = 0.7;
@@ -559,6 +566,11 @@ impl<'p> Patch<'p> {
     }
 }
 
+/// ‖a − b‖
+pub(crate) fn euclidean(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
 wide_loop! {
     /// ψ and h of every row, the magnitudes whose rounding is in ψ at least, and those whose difference h is.
     fn fill_slopes(
@@ -578,7 +590,7 @@ wide_loop! {
             psi[i] = scale[i] * weight[i] * slope[i];
             h[i] = scale[i] * (convex + concave);
             bending[i] = scale[i] * (convex.abs() + concave.abs());
-            rounding[i] = scale[i] * convex * (z[i].abs() + target[i].abs());
+            rounding[i] = bending[i] * (z[i].abs() + target[i].abs());
         }
     }
 }
@@ -649,8 +661,23 @@ impl Curve for Patch<'_> {
         }
     }
 
-    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
-        self.descend(exit, go_on)
+    fn land(&mut self, behind: f64, _: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
+        let (t, start) = (self.at.t, self.at.x.clone());
+        self.evaluate_by_value(behind, &start);
+        let there = self.descend(go_on)?.x;
+        let reach = BACK * (1.0 + self.norm(&there));
+        let x = polish(self, t, there, reach).ok_or(Halt::Broken(Breakdown::Stalled))?;
+        if !self.within_trust() {
+            return Err(Halt::Escaped);
+        }
+        let moved = self.distance(&x, &start) > NOT_MOVED * (1.0 + self.norm(&x));
+        let size = if moved { euclidean(&x, &start) } else { 0.0 };
+        let drop = self.merit(t, &start) - self.value();
+        Ok(Landing { x, size, drop })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.far.is_none()
     }
 
     fn norm(&self, dx: &[f64]) -> f64 {
@@ -668,7 +695,7 @@ impl Curve for Patch<'_> {
 
     fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt> {
         self.evaluate_by_value(t, x);
-        self.descend(None, go_on)
+        self.descend(go_on)
     }
 
     fn changes(&self) -> Vec<Cause> {

@@ -5,7 +5,7 @@ use super::follow::{Record, Step};
 use super::options::Progress;
 use super::types::{Cause, End, Kind};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A critical point on the tracker's clock.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ pub(crate) struct RawKnot {
 pub(crate) struct Trace {
     pub events: Vec<RawEvent>,
     pub knots: Vec<RawKnot>,
+    /// Stretches that were not followed, from and to.
+    pub hops: Vec<(f64, f64)>,
     /// How many of the events are jumps.
     jumps: usize,
     /// How many events there were at the last knot.
@@ -58,6 +60,17 @@ impl Trace {
         self.events.push(event);
     }
 
+    /// A stretch that was not followed: one jump, or turning points where it begins.
+    pub fn push_hop(&mut self, (t, to): (f64, f64), changes: &[Cause], jump: Option<(f64, f64)>) {
+        self.hops.push((t, to));
+        match jump {
+            Some((size, drop)) => self.push_event(RawEvent { t, kind: Kind::Jump, cause: Cause::Fold, size, drop }),
+            None => changes.iter().for_each(|&cause| {
+                self.push_event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
+            }),
+        }
+    }
+
     pub fn mark(&self) -> (usize, usize) {
         (self.events.len(), self.knots.len())
     }
@@ -65,6 +78,13 @@ impl Trace {
     pub fn rewind(&mut self, mark: (usize, usize)) {
         self.jumps -= self.events.drain(mark.0..).filter(|e| e.kind == Kind::Jump).count();
         self.knots.truncate(mark.1);
+        let reached = self.knots.last().map(|k| k.t);
+        let came_from = self.knots.first().map(|k| k.t);
+        if let (Some(reached), Some(first)) = (reached, came_from) {
+            self.hops.retain(|hop| (hop.1 - first).abs() <= (reached - first).abs());
+        } else {
+            self.hops.clear();
+        }
         self.events_at_knot = self.events_at_knot.min(mark.0);
     }
 }
@@ -79,14 +99,32 @@ pub(crate) struct Watch<'w> {
     pub max_events: Option<usize>,
     /// Set when somebody said stop.
     pub end: Option<End>,
+    /// When everybody was asked last.
+    pub asked: Instant,
 }
 
+/// Everybody is asked after so long: steps take from microseconds to seconds.
+const ASK_AFTER: Duration = Duration::from_millis(10);
+
 impl Watch<'_> {
+    /// Asks everybody if it is time to, or if the events are used up.
+    pub fn ask(&mut self, t: f64, trace: &Trace) -> bool {
+        let full = self.max_events.is_some_and(|max| trace.events.len() >= max);
+        (!full && self.end.is_none() && self.asked.elapsed() < ASK_AFTER) || self.go_on(t, trace)
+    }
+
+    /// Asks everybody on what happens after the path.
+    pub fn go_on_silently(&mut self) -> bool {
+        let stop = self.stop;
+        self.end.is_none() && self.go_on(stop, &Trace::default())
+    }
+
     /// Asks everybody; remembers who said stop.
     pub fn go_on(&mut self, t: f64, trace: &Trace) -> bool {
         if self.end.is_some() {
             return false;
         }
+        self.asked = Instant::now();
         let progress = Progress {
             age: self.chart.age(t),
             done: (t - self.start) / (self.stop - self.start),
@@ -116,8 +154,6 @@ pub(crate) struct Recorder<'a, 'w> {
     pub keep_moves: bool,
 }
 
-/// Asking everybody costs a little: once in so many events.
-const ASK_EVERY: usize = 64;
 /// A knot at one turning point in so many: `at` starts from the nearest one and has to find its way past the others.
 const KNOT_EVERY: usize = 16;
 
@@ -139,21 +175,27 @@ impl Record for Recorder<'_, '_> {
                     self.knot(t, x);
                 }
                 self.trace.push_event(RawEvent { t, kind: Kind::Turning, cause, size: 0.0, drop: 0.0 });
-                !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
+                self.watch.ask(t, self.trace)
             }
             Step::Leap { t, cause, from, to, size, drop } => {
                 self.knot(t, from);
                 self.knot(t, to);
                 self.trace.push_event(RawEvent { t, kind: Kind::Jump, cause, size, drop });
-                !self.trace.events.len().is_multiple_of(ASK_EVERY) || self.watch.go_on(t, self.trace)
+                self.watch.ask(t, self.trace)
+            }
+            Step::Hop { t, from, to, changes, jump } => {
+                self.knot(t, from);
+                self.knot(to.0, to.1);
+                self.trace.push_hop((t, to.0), changes, jump);
+                self.watch.go_on(t, self.trace)
             }
             Step::Move { t, x } => {
                 if self.keep_moves {
                     self.knot(t, x);
                 }
-                true
+                self.watch.ask(t, self.trace)
             }
-            Step::Descent { t } => self.watch.go_on(t, self.trace),
+            Step::Descent { t } => self.watch.ask(t, self.trace),
         }
     }
 }

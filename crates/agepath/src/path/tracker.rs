@@ -1,19 +1,21 @@
 //! The whole path: start, follow, certify.
 
+use super::certify::certify;
 use super::chart::Chart;
-use super::curve::{Curve, Halt};
+use super::curve::{Curve, GoOn, Halt};
 use super::dual;
 use super::options::{Direction, PathOptions, Progress, Start};
-use super::patch::Patch;
+use super::patch::{Patch, euclidean};
+use super::steps;
 use super::trace::{RawKnot, Trace, Watch};
-use super::types::{Certificate, End, Event, Knot, Path, Work, worse};
+use super::types::{Certificate, End, Event, Gap, Knot, Path, Work};
 use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
+use crate::loss::TargetKind;
 use crate::problem::Problem;
 use rand::{RngExt, SeedableRng};
-use rayon::prelude::*;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Computes the age-path of a problem.
 ///
@@ -34,11 +36,6 @@ pub fn age_path(
     let (t_low, t_high) = (chart.time(low), chart.time(high));
     let down = options.direction == Direction::Down;
     let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
-    let mut patch = Patch::whole(problem, chart);
-    start(&mut patch, begin, options).map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
-
-    let mut trace = Trace::default();
-    let mut work = Work::default();
     let mut watch = Watch {
         callback: watch,
         chart,
@@ -47,55 +44,28 @@ pub fn age_path(
         deadline: options.time_limit.map(|limit| begun + limit),
         max_events: None,
         end: None,
+        asked: begun,
     };
-    let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, levels: Vec::new() };
-    let mut end = Ok(());
-    if begin != first {
-        end = window::follow(&mut patch, first, &mut ctx, 0);
-        ctx.trace.rewind((0, 0));
-    }
-    // Ages above the interval are followed, not reported: their events do not count.
-    ctx.watch.max_events = options.max_events;
-    if end.is_ok() {
-        ctx.trace.knots.push(RawKnot { t: first, x: patch.at.x.clone() });
-        end = window::follow(&mut patch, last, &mut ctx, 0);
-    }
-    let reached = patch.at.t;
-    if end.is_err() && !trace.knots.is_empty() {
-        // Where it stopped belongs to the path if it is a solution: a landing that failed leaves the patch anywhere.
-        let mut x = patch.at.x.clone();
-        patch.snap(&mut x);
-        let back = HAIR * (1.0 + reached.abs()) * (first - last).signum();
-        if let Some(t) = [reached, reached + back].into_iter().find(|&t| is_solution(&mut patch, t, &x)) {
-            trace.push_knot(RawKnot { t, x });
-        }
-    }
-    let end = match end {
-        Ok(()) => End::Complete,
-        Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(reached), reason },
-        Err(Halt::Stopped) => watch.end.unwrap_or(End::Interrupted),
-        Err(Halt::Escaped) => End::Degenerate { age: chart.age(reached), reason: Breakdown::Stalled },
+    let mut run = Run {
+        patch: Patch::whole(problem, chart),
+        trace: Trace::default(),
+        work: Work::default(),
+        watch: &mut watch,
+        options,
+        notes: Vec::new(),
     };
-    if trace.knots.is_empty() {
-        if let End::Degenerate { age, reason } = end {
-            return Err(Error::NoSolution { age, reason });
-        }
-        // Stopped before the interval was reached: its first point, solved from where we are.
-        let x = patch.at.x.clone();
-        patch.evaluate_by_value(first, &x);
-        let landing = patch
-            .descend(None, &mut || true)
-            .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
-        trace.knots.push(RawKnot { t: first, x: landing.x });
-    }
+    let end = run.follow(begin, first, last)?;
+    let Run { patch, trace, mut work, notes, .. } = run;
     work.factorizations += patch.counters.factorizations;
     work.updates += patch.counters.updates;
     work.acs_fits += patch.counters.acs_fits;
     work.newton = patch.counters.evaluations;
     let mut path = assemble(problem, options, chart, trace, end);
+    path.notes = notes;
     work.seconds = begun.elapsed().as_secs_f64();
     path.work = work;
-    path.certificate = certify(problem, options, &path);
+    let deadline = watch.deadline;
+    certify(problem, options, &mut path, deadline, &mut || watch.go_on_silently())?;
     Ok(path)
 }
 
@@ -103,8 +73,238 @@ pub fn age_path(
 const STILL_ON_THE_PATH: f64 = 1e-11;
 /// ... on whichever side of its threshold rounding puts a loss ...
 const ROUNDING: f64 = 1e-12;
-/// ... and if it is none where the path stopped, it may be one so far before.
+/// ... and if it is none where the path stopped, it may be one so far before. Also what lies between the end of a branch and
+/// the start of another.
 const HAIR: f64 = 1e-9;
+/// ACS steps from a start of one's own choice at most ...
+const MAX_START_STEPS: usize = 50;
+/// ... or until they are this small, relative to the point: then the basin is chosen and the descent may finish.
+const CLOSE: f64 = 1e-4;
+/// A run that is stopped before it has any point may take this long for one.
+const GRACE: Duration = Duration::from_millis(400);
+/// Bisections for the lowest age that has a minimiser to start from.
+const SEARCHES: usize = 12;
+
+/// A path in the making.
+struct Run<'p, 'w, 'c> {
+    patch: Patch<'p>,
+    trace: Trace,
+    work: Work,
+    watch: &'c mut Watch<'w>,
+    options: &'c PathOptions,
+    notes: Vec<String>,
+}
+
+impl Run<'_, '_, '_> {
+    /// From `begin` to `last`; what lies before `first` is followed, not reported.
+    fn follow(&mut self, begin: f64, first: f64, last: f64) -> Result<End> {
+        let chart = self.patch.chart;
+        let (begin, first) = match self.start(begin, first, last) {
+            Ok(begun) => begun,
+            Err(Halt::Stopped) => return self.first_point(first, self.watch.end.unwrap_or(End::Interrupted)),
+            Err(Halt::Escaped) => return Err(Error::NoSolution { age: chart.age(begin), reason: Breakdown::Stalled }),
+            Err(Halt::Broken(reason)) => return Err(Error::NoSolution { age: chart.age(begin), reason }),
+        };
+        let mut end = Ok(());
+        if begin != first {
+            end = self.drive(first);
+            self.trace.rewind((0, 0));
+        }
+        // Ages above the interval are followed, not reported: their events do not count.
+        self.watch.max_events = self.options.max_events;
+        if end.is_ok() {
+            self.trace.knots.push(RawKnot { t: first, x: self.patch.at.x.clone() });
+            end = self.drive(last);
+        }
+        self.close(end, first, last)
+    }
+
+    /// Follows to `stop`. Where the branch runs off to infinity, goes on at a bounded minimiser if there is one.
+    fn drive(&mut self, stop: f64) -> std::result::Result<(), Halt> {
+        loop {
+            let mut ctx =
+                Context { trace: &mut self.trace, watch: self.watch, work: &mut self.work, levels: Vec::new() };
+            let went = match self.patch.problem.pacing.is_continuous() {
+                true => window::follow(&mut self.patch, stop, &mut ctx, 0),
+                false => steps::follow(&mut self.patch, stop, &mut ctx),
+            };
+            match went {
+                Err(Halt::Broken(Breakdown::Unbounded)) => self.rescue(stop)?,
+                other => return other,
+            }
+        }
+    }
+
+    /// Stops where the path has come to, and says why.
+    fn close(&mut self, end: std::result::Result<(), Halt>, first: f64, last: f64) -> Result<End> {
+        let (reached, chart) = (self.patch.at.t, self.patch.chart);
+        if end.is_err() && !self.trace.knots.is_empty() {
+            // Where it stopped belongs to the path if it is a solution: a landing that failed leaves the patch anywhere.
+            let mut x = self.patch.at.x.clone();
+            self.patch.snap(&mut x);
+            let back = HAIR * (1.0 + reached.abs()) * (first - last).signum();
+            let patch = &mut self.patch;
+            if let Some(t) = [reached, reached + back].into_iter().find(|&t| is_solution(patch, t, &x)) {
+                self.trace.push_knot(RawKnot { t, x });
+            }
+        }
+        let end = match end {
+            Ok(()) => return Ok(End::Complete),
+            Err(Halt::Stopped) => self.watch.end.unwrap_or(End::Interrupted),
+            Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(reached), reason },
+            Err(Halt::Escaped) => End::Degenerate { age: chart.age(reached), reason: Breakdown::Stalled },
+        };
+        match (self.trace.knots.is_empty(), end) {
+            (false, _) => Ok(end),
+            (true, End::Degenerate { age, reason }) => Err(Error::NoSolution { age, reason }),
+            (true, _) => self.first_point(first, end),
+        }
+    }
+
+    /// Stopped before the interval was reached: its first point, solved from where we are, if that is quick.
+    fn first_point(&mut self, first: f64, end: End) -> Result<End> {
+        let begun = Instant::now();
+        let mut x = self.patch.at.x.clone();
+        x.resize(self.patch.cols(), 0.0);
+        self.patch.evaluate_by_value(first, &x);
+        let landing = self.patch.descend(&mut || begun.elapsed() < GRACE);
+        let age = self.patch.chart.age(first);
+        let landing = landing.map_err(|_| Error::NoSolution { age, reason: Breakdown::OutOfTime })?;
+        self.trace.knots.push(RawKnot { t: first, x: landing.x });
+        Ok(end)
+    }
+
+    /// Brings the patch to a solution at `begin`, or as soon after it as there is one to begin with. Answers where it begins
+    /// and from where on it is reported.
+    fn start(&mut self, begin: f64, first: f64, last: f64) -> std::result::Result<(f64, f64), Halt> {
+        let x = self.first_guess()?;
+        if self.options.direction == Direction::Down {
+            let watch = &mut *self.watch;
+            let trace = &self.trace;
+            self.patch.evaluate_by_value(begin, &x);
+            self.patch.descend(&mut || watch.ask(begin, trace))?;
+            return Ok((begin, first));
+        }
+        let t = self.begin_from(&x, begin, last)?;
+        if t != begin {
+            self.say_later(t, "no bounded minimiser below keeps rows of every class");
+        }
+        Ok((t, t))
+    }
+
+    fn say_later(&mut self, t: f64, why: &str) {
+        self.notes.push(format!("the path begins at age {}: {why}", self.patch.chart.age(t)));
+    }
+
+    /// Where the descent begins: the ordinary fit, zero, or a fit with random weights.
+    fn first_guess(&mut self) -> std::result::Result<Vec<f64>, Halt> {
+        let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
+        let choice = if self.options.direction == Direction::Down { Start::Full } else { self.options.start };
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);
+        let weights: Vec<f64> = match choice {
+            Start::Full => vec![1.0; n],
+            Start::Zero => return Ok(zero),
+            Start::Random => (0..n).map(|_| rng.random()).collect(),
+        };
+        Ok(self.patch.fit_weighted(0.0, &zero, &weights).map_err(Halt::Broken)?.0)
+    }
+
+    /// The patch at a bounded minimiser that keeps rows, reached from x: at `from` or, where there is none, at the time nearest to it
+    /// on the way to `to`, by bisection.
+    fn begin_from(&mut self, x: &[f64], from: f64, to: f64) -> std::result::Result<f64, Halt> {
+        if self.begins_at(x, from)? {
+            return Ok(from);
+        }
+        if !self.begins_at(x, to)? {
+            return Err(Halt::Broken(Breakdown::Unbounded));
+        }
+        let (mut none, mut some) = (from, to);
+        for _ in 0..SEARCHES {
+            let middle = 0.5 * (none + some);
+            if self.begins_at(x, middle)? { some = middle } else { none = middle }
+        }
+        self.begins_at(x, some)?;
+        Ok(some)
+    }
+
+    /// Descends from x at time t, ACS first: it chooses the basin.
+    fn begins_at(&mut self, x: &[f64], t: f64) -> std::result::Result<bool, Halt> {
+        let watch = &mut *self.watch;
+        let trace = &self.trace;
+        let mut go_on = || watch.ask(t, trace);
+        match settle_from(&mut self.patch, x, t, &mut go_on) {
+            Ok(()) => Ok(keeps_rows(&self.patch)),
+            Err(Halt::Stopped) => Err(Halt::Stopped),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The branch runs off to infinity where the patch stands: goes on from the ordinary fit.
+    fn rescue(&mut self, stop: f64) -> std::result::Result<(), Halt> {
+        let unbounded = Halt::Broken(Breakdown::Unbounded);
+        let (t, x) = (self.patch.at.t, self.patch.at.x.clone());
+        let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
+        let ordinary = self.patch.fit_weighted(0.0, &zero, &vec![1.0; n]).map_err(|_| unbounded)?.0;
+        let behind = t + (stop - t).signum() * HAIR * (1.0 + t.abs());
+        let back = |run: &mut Self| run.patch.evaluate_by_value(t, &x);
+        let up = self.options.direction == Direction::Up;
+        let found = match up {
+            true => self.begin_from(&ordinary, behind, stop),
+            false => {
+                self.begins_at(&ordinary, behind).and_then(|found| if found { Ok(behind) } else { Err(unbounded) })
+            }
+        };
+        let there = match found {
+            Ok(there) => there,
+            Err(halt) => {
+                back(self);
+                return Err(halt);
+            }
+        };
+        let to = self.patch.at.x.clone();
+        let drop = self.patch.merit(there, &x) - self.patch.merit(there, &to);
+        self.trace.push_knot(RawKnot { t, x: x.clone() });
+        self.trace.push_knot(RawKnot { t: there, x: to.clone() });
+        self.trace.push_hop((t, there), &[], Some((euclidean(&to, &x), drop)));
+        let ages = [t, there].map(|t| self.patch.chart.age(t));
+        self.notes.push(format!(
+            "at age {} the branch runs off to infinity; the path goes on at age {} from the ordinary fit",
+            ages[0], ages[1]
+        ));
+        Ok(())
+    }
+}
+
+/// Whether every class keeps rows; for numbers, whether any row counts.
+fn keeps_rows(patch: &Patch) -> bool {
+    let counts = |side: f64| {
+        let rows = patch.target.iter().zip(&*patch.scale).zip(&patch.at.weight.value);
+        rows.into_iter().any(|((y, s), v)| s * v > 0.0 && y * side > 0.0)
+    };
+    match patch.problem.loss.target() {
+        TargetKind::Sign => counts(1.0) && counts(-1.0),
+        TargetKind::Real => patch.scale.iter().zip(&patch.at.weight.value).any(|(s, v)| s * v > 0.0),
+    }
+}
+
+/// ACS from x at time t until it crawls, then a descent.
+fn settle_from(patch: &mut Patch, x: &[f64], t: f64, go_on: GoOn<'_>) -> std::result::Result<(), Halt> {
+    let mut x = x.to_vec();
+    for _ in 0..MAX_START_STEPS {
+        if !go_on() {
+            return Err(Halt::Stopped);
+        }
+        patch.evaluate_by_value(t, &x);
+        let next = patch.acs_step().map_err(Halt::Broken)?;
+        let moved = patch.distance(&next, &x);
+        x = next;
+        if moved <= CLOSE * (1.0 + patch.norm(&x)) {
+            break;
+        }
+    }
+    patch.evaluate_by_value(t, &x);
+    patch.descend(go_on).map(|_| ())
+}
 
 fn is_solution(patch: &mut Patch, t: f64, x: &[f64]) -> bool {
     [0.0, -ROUNDING, ROUNDING].iter().all(|side| {
@@ -112,44 +312,6 @@ fn is_solution(patch: &mut Patch, t: f64, x: &[f64]) -> bool {
         patch.set_coords(x);
         patch.violation_of_kkt() <= STILL_ON_THE_PATH
     })
-}
-
-/// ACS steps from a start of one's own choice ...
-const MAX_START_STEPS: usize = 2000;
-/// ... until they are this small, relative to the point: then the basin is chosen and Newton may finish.
-const CLOSE: f64 = 1e-4;
-
-/// Brings the patch to a solution at time t.
-fn start(patch: &mut Patch, t: f64, options: &PathOptions) -> std::result::Result<(), Breakdown> {
-    let (n, zero) = (patch.rows(), vec![0.0; patch.cols()]);
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
-    let choice = if options.direction == Direction::Down { Start::Full } else { options.start };
-    let x = match choice {
-        Start::Full => patch.fit_weighted(0.0, &zero, &vec![1.0; n])?.0,
-        Start::Zero => zero,
-        Start::Random => {
-            let weights: Vec<f64> = (0..n).map(|_| rng.random()).collect();
-            patch.fit_weighted(0.0, &zero, &weights)?.0
-        }
-    };
-    let mut x = x;
-    if options.direction == Direction::Up {
-        for _ in 0..MAX_START_STEPS {
-            patch.evaluate_by_value(t, &x);
-            let next = patch.acs_step()?;
-            let moved = patch.distance(&next, &x);
-            x = next;
-            if moved <= CLOSE * (1.0 + patch.norm(&x)) {
-                break;
-            }
-        }
-    }
-    patch.evaluate_by_value(t, &x);
-    match patch.descend(None, &mut || true) {
-        Ok(_) => Ok(()),
-        Err(Halt::Broken(reason)) => Err(reason),
-        Err(Halt::Escaped | Halt::Stopped) => Err(Breakdown::Stalled),
-    }
 }
 
 /// From the tracker's clock to ages.
@@ -181,38 +343,20 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
         .filter(|e| if down { e.t <= reached } else { e.t >= reached })
         .map(|e| Event { age: age(e.t), kind: e.kind, cause: e.cause, size: e.size, drop: e.drop })
         .collect();
+    let gaps: Vec<Gap> = (trace.hops.iter())
+        .filter(|hop| if down { hop.1 <= reached } else { hop.1 >= reached })
+        .map(|hop| Gap { from: age(hop.0), to: age(hop.1), residual: 0.0 })
+        .collect();
     let (first, last) = (knots[0].age, knots[knots.len() - 1].age);
     Path {
         ages: (first.min(last), first.max(last)),
         direction: options.direction,
         knots,
         events,
+        gaps,
+        notes: Vec::new(),
         certificate: Certificate::default(),
         work: Work::default(),
         end,
-    }
-}
-
-/// Random ages at which the path is checked unless told otherwise.
-const CHECKS: usize = 1000;
-
-/// KKT residuals at every knot and at random ages in between.
-fn certify(problem: &Problem, options: &PathOptions, path: &Path) -> Certificate {
-    let at_knots = path.knots.par_iter().map(|k| {
-        let mut theta = k.coef.clone();
-        theta.extend(problem.has_intercept().then_some(k.intercept));
-        problem.kkt(&theta, 1.0 / k.age)
-    });
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
-    let (low, high) = path.ages;
-    let ages: Vec<f64> = (0..options.certify.unwrap_or(CHECKS))
-        .map(|_| (low.ln() + rng.random::<f64>() * (high / low).ln()).exp().clamp(low, high))
-        .collect();
-    // An age that cannot be solved has no residual to show: it counts as the worst possible.
-    let between = ages.par_iter().map(|&age| path.at(problem, age).map_or(f64::INFINITY, |p| p.kkt));
-    Certificate {
-        max_kkt: at_knots.chain(between).reduce(|| 0.0, worse),
-        knots_checked: path.knots.len(),
-        between_checked: ages.len(),
     }
 }

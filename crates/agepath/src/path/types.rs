@@ -82,10 +82,26 @@ pub struct Certificate {
     pub between_checked: usize,
 }
 
-/// The worse of two residuals: one that is no number is none to vouch for.
-pub(super) fn worse(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
+/// A stretch of ages that could not be certified. The path goes on behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The age where it begins, the way the path runs.
+    pub from: f64,
+    /// The age where the path goes on.
+    pub to: f64,
+    /// The relative KKT residual where it goes on.
+    pub residual: f64,
 }
+
+impl Gap {
+    /// Its width in log age.
+    pub fn width(&self) -> f64 {
+        (self.from / self.to).ln().abs()
+    }
+}
+
+/// A path with no gap wider than this, in log age, is complete.
+pub const WIDEST_GAP: f64 = 1e-6;
 
 /// How much work the path took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -112,8 +128,10 @@ pub struct Work {
 /// Why a path ends where it ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
-    /// The whole interval was covered.
+    /// The whole interval was covered, with no gap wider than [`WIDEST_GAP`].
     Complete,
+    /// The whole interval was covered but for wider gaps.
+    Gaps,
     /// The event budget was used up.
     EventLimit,
     /// The time budget was used up.
@@ -133,9 +151,13 @@ impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             End::Complete => write!(f, "complete"),
+            End::Gaps => write!(f, "gaps"),
             End::EventLimit => write!(f, "event limit"),
             End::TimeLimit => write!(f, "time limit"),
             End::Interrupted => write!(f, "interrupted"),
+            End::Degenerate { age, reason: reason @ Breakdown::Unbounded } => {
+                write!(f, "unbounded at age {age}: {reason}")
+            }
             End::Degenerate { age, reason } => write!(f, "degenerate at age {age}: {reason}"),
         }
     }
@@ -152,6 +174,10 @@ pub struct Path {
     pub knots: Vec<Knot>,
     /// Critical points, in the order they were reached.
     pub events: Vec<Event>,
+    /// Stretches that could not be certified, in the order they were passed.
+    pub gaps: Vec<Gap>,
+    /// What the user should know of how it was followed.
+    pub notes: Vec<String>,
     /// Residuals checked.
     pub certificate: Certificate,
     /// Work done.

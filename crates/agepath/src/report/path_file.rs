@@ -5,7 +5,7 @@ use crate::error::{Breakdown, Error};
 use crate::loss::LossParameters;
 use crate::model::Model;
 use crate::pacing::PacingSpec;
-use crate::path::{Cause, Certificate, Direction, End, Event, Kind, Knot, NO_LOSS, PINNED, Path, Work};
+use crate::path::{Cause, Certificate, Direction, End, Event, Gap, Kind, Knot, NO_LOSS, PINNED, Path, Work};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::problem::Spec;
@@ -137,6 +137,10 @@ pub struct PathFile {
     direction: Direction,
     knots: Vec<KnotRecord>,
     events: Vec<EventRecord>,
+    #[serde(default)]
+    gaps: Vec<Gap>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     certificate: Certificate,
     work: Work,
     end: String,
@@ -221,6 +225,8 @@ impl PathFile {
             direction: path.direction,
             knots: path.knots.iter().map(|k| KnotRecord::new(k, prepared.problem.kernel().is_some())).collect(),
             events: path.events.iter().map(EventRecord::new).collect(),
+            gaps: path.gaps.clone(),
+            notes: path.notes.clone(),
             certificate: path.certificate,
             work: path.work,
             end: path.end.to_string(),
@@ -258,6 +264,8 @@ impl PathFile {
             direction: self.direction,
             knots: self.knots.iter().map(|k| k.knot(size)).collect::<Result<_, String>>().map_err(wrong)?,
             events: events.collect::<Result<_, DataError>>()?,
+            gaps: self.gaps.clone(),
+            notes: self.notes.clone(),
             certificate: self.certificate,
             work: self.work,
             end: self.end().ok_or_else(|| wrong(format!("its end \"{}\" is not understood", self.end)))?,
@@ -290,7 +298,7 @@ impl PathFile {
         if let Some(EndDetail { age, reason }) = self.end_detail {
             return Some(End::Degenerate { age, reason });
         }
-        let plain = [End::Complete, End::EventLimit, End::TimeLimit, End::Interrupted];
+        let plain = [End::Complete, End::Gaps, End::EventLimit, End::TimeLimit, End::Interrupted];
         plain.into_iter().find(|end| end.to_string() == self.end)
     }
 }
@@ -359,6 +367,8 @@ mod tests {
                 event(0.2, Kind::Turning, Cause::Feature { index: 1, from: "zero", to: "active" }, 0.0),
                 event(0.15, Kind::Jump, Cause::Fold, 0.25),
             ],
+            gaps: vec![Gap { from: 0.2, to: 0.19, residual: 1e-7 }],
+            notes: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
             end,
@@ -371,7 +381,7 @@ mod tests {
         let options = PrepareOptions { noise: Some("outliers:0.3".parse().unwrap()), ..PrepareOptions::default() };
         let prepared = prepare(&table, &options).unwrap();
         let stalled = End::Degenerate { age: 0.2, reason: Breakdown::Newton { residual: 1e-3 } };
-        for end in [End::Complete, End::Interrupted, stalled] {
+        for end in [End::Complete, End::Gaps, End::Interrupted, stalled] {
             let written = PathFile::new(&prepared, &path(end));
             let text = serde_json::to_vec(&written).unwrap();
             let read = PathFile::parse(&text, "path.json").unwrap();
@@ -379,6 +389,7 @@ mod tests {
             let back = read.path("path.json").unwrap();
             assert_eq!(back.events, path(end).events);
             assert_eq!(back.knots, path(end).knots);
+            assert_eq!(back.gaps, path(end).gaps);
             assert_eq!(back.end, end);
             assert_eq!(read.problem.spec().unwrap(), prepared.spec);
             assert_eq!(read.problem.y.as_deref(), Some(prepared.problem.target()));

@@ -1,333 +1,346 @@
-//! From a point that is no local minimiser down to the next one, without ACS's thousands of fits.
+//! From a point that is no local minimiser down to one: trust-region Newton with the exact Hessian on the L1 face.
 //!
-//! Near a fold the objective is almost flat along one direction and steep across it: ACS crawls along the floor of a
-//! valley. So: leave along the direction of negative curvature, just far enough to be going down. Then let ACS choose the
-//! way; where it crawls, go further in its direction, or along a Newton step that stays on the valley's floor, by a share
-//! of the distance gone so far. Once ACS crawls in a convex basin, trust-region Newton steps finish: each must lower the
-//! objective about as its quadratic model says. The objective never goes up.
+//! The radius begins small, so that the way down is followed rather than leapt over; the objective never goes up. What makes it
+//! arrive: falls that the objective's rounding hides are judged by the slopes at both ends; a saddle is left along its least
+//! curvature, ever further, on whichever side falls; and a Newton step below the rounding of a prediction is the end, whatever
+//! the relative residual says.
 
+use super::trust::Curvature;
 use crate::error::Breakdown;
-use crate::linalg::{Definiteness, axpy, sum_of_sizes};
+use crate::linalg::{Definiteness, dot, symmetric_times};
 use crate::path::curve::{Curve, GoOn, Halt, Landing};
-use crate::path::patch::{Coord, Patch};
+use crate::path::patch::{Coord, Patch, euclidean};
 
-/// Steps before giving up.
-const MAX_STEPS: usize = 500;
-/// Close to where the path ended, relative to the size of the point, a step may go this many times the distance gone ...
-const MICROSCOPIC: f64 = 0.01;
-const LEAP: f64 = 2.0;
-/// ... and further out, where the way matters, this many times.
-const STRIDE: f64 = 0.05;
-/// ACS has nowhere left to go when a step is this small, relative to the point.
-const SETTLED: f64 = 1e-12;
+/// Steps before giving up; a landing takes a dozen.
+const MAX_STEPS: usize = 400;
+/// The first radius, relative to 1 + the size of the point.
+const FIRST_RADIUS: f64 = 1e-3;
 /// Finished at this relative residual.
 const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-10;
-/// The trust radius is this many times the distance gone ...
-const RADIUS: f64 = 0.5;
-/// ... and, when nothing is near a fold, at least this, relative to the size of the point.
-const FREE_RADIUS: f64 = 0.05;
-/// A Newton step's fall must be the predicted one within this factor.
-const SUFFICIENT: f64 = 0.6;
-/// Differences of the objective below this share of it are rounding.
-const NOISE: f64 = 1e-14;
-/// Instead of an ACS step, ever shorter steps ahead are tried down to this share ...
-const LEAST_SHARE: f64 = 0.05;
-/// ... and, where the objective cannot even tell the ACS step from none, while they are this many times as long as that.
-const WORTHWHILE: f64 = 4.0;
-/// Beyond the end of a flat stretch, relative to the size of the point.
-const HAIR: f64 = 1e-9;
-/// First trial length along an exit, and by what and how often it is multiplied.
-const FIRST_EXIT: f64 = 1e-6;
-const EXIT_GROWTH: f64 = 2.0;
-const MAX_EXITS: usize = 37;
-/// The damping of a step that is too long: first, relative to the flattest column; growth; bisections afterwards.
-const FIRST_DAMPING: f64 = 1e-8;
-const DAMPING_GROWTH: f64 = 10.0;
-const DAMPING_BISECTIONS: usize = 3;
+/// ... and so is a point whose Newton step is this small in units of predictions.
+const BELOW_ROUNDING: f64 = 1e-14;
+/// Differences of the objective below this share of it are rounding ...
+const NOISE: f64 = 1e-13;
+/// ... and below so many times that, slopes tell more.
+const DOUBTFUL: f64 = 100.0;
+/// A step must lower the objective by at least this share of what the model says.
+const SUFFICIENT: f64 = 0.1;
+/// How often a step may be taken for a smaller residual, or other zones, alone.
+const MAX_DOUBTS: usize = 8;
+/// Doublings along the least curvature, from the smallest length that can show.
+const MAX_EXITS: usize = 40;
+/// Predictions that have run away, and a residual that did not fall with them.
+const RUNS_AWAY: f64 = 1e-6;
+/// ACS at the start, where weights drop from 1 to 0.
+const MAX_ALTERNATIONS: usize = 500;
+
+/// The quadratic model of the objective on the L1 face of a point.
+struct Face {
+    columns: Vec<usize>,
+    signs: Vec<f64>,
+    /// ∂G on the face.
+    slope: Vec<f64>,
+    /// Lower triangle.
+    hessian: Vec<f64>,
+    magnitude: Vec<f64>,
+}
+
+impl Face {
+    fn pick(&self, step: &[f64]) -> Vec<f64> {
+        self.columns.iter().map(|&j| step[j]).collect()
+    }
+
+    /// What the model says a step changes.
+    fn change(&self, step: &[f64]) -> f64 {
+        let d = self.pick(step);
+        let mut hd = vec![0.0; d.len()];
+        symmetric_times(&self.hessian, &d, &mut hd);
+        dot(&self.slope, &d) + 0.5 * dot(&hd, &d)
+    }
+}
+
+/// How a search stands.
+struct Search {
+    t: f64,
+    x: Vec<f64>,
+    value: f64,
+    radius: f64,
+    /// The residual one step ago.
+    last: f64,
+    doubts: usize,
+    /// Coefficients at zero that would come straight back.
+    barred: Vec<usize>,
+}
+
+impl Search {
+    fn noise(&self) -> f64 {
+        NOISE * self.value.abs()
+    }
+}
 
 impl Patch<'_> {
     /// Descends from the last evaluated point at its t. Sets membership, evaluation and factor at the end.
-    pub(crate) fn descend(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
-        let t = self.at.t;
-        let start = self.at.x.clone();
+    pub(crate) fn descend(&mut self, go_on: GoOn<'_>) -> Result<Landing, Halt> {
+        let (t, start) = (self.at.t, self.at.x.clone());
         let from = self.merit(t, &start);
-        let mut flat = None;
-        let first = match exit {
-            Some(exit) => match self.leave(t, &start, from, exit) {
-                Some(x) => x,
-                None => {
-                    flat = Some(exit);
-                    self.cross_flat(t, &start, from, exit).ok_or(Halt::Broken(Breakdown::Stalled))?
-                }
-            },
-            // Without an exit the membership has just been changed and its weights are not what the losses say: the
-            // first ACS step takes them as they are.
-            None => self.acs_step().map_err(Halt::Broken)?,
+        let end = match self.problem.pacing.is_continuous() {
+            true => self.settle(t, start.clone(), go_on)?,
+            false => self.alternate(t, go_on)?,
         };
-        let at_least = if exit.is_some() { 0.0 } else { FREE_RADIUS * (1.0 + self.norm(&start)) };
-        let near = self.walk(t, first, &start, go_on)?;
-        let end = self.roll(t, near, &start, at_least)?;
-        if !self.within_trust() {
-            return Err(Halt::Escaped);
-        }
-        if let Some(exit) = flat {
-            self.bend_beyond(t, &end, exit)?;
-        }
         let drop = from - self.value();
-        let size = end.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-        Ok(Landing { x: end, size, drop })
+        Ok(Landing { size: euclidean(&end, &start), x: end, drop })
     }
 
     pub(crate) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
         self.norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
     }
 
-    /// Points ever further along `exit`.
-    fn along<'a>(&self, start: &'a [f64], exit: &'a [f64]) -> impl Iterator<Item = Vec<f64>> + use<'a> {
-        let point = |length: &mut f64, _| {
-            let mut x = start.to_vec();
-            axpy(*length, exit, &mut x);
-            *length *= EXIT_GROWTH;
-            Some(x)
-        };
-        (0..MAX_EXITS).scan(FIRST_EXIT / self.norm(exit), point)
-    }
-
-    /// Goes along `exit` until the objective has begun to fall. The smallest jumps fall by little more than rounding:
-    /// then the lowest point seen has to do.
-    fn leave(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
-        let mut lowest: Option<(f64, Vec<f64>)> = None;
-        for x in self.along(start, exit) {
-            let rise = self.merit(t, &x) - from;
-            if rise < -10.0 * NOISE * from.abs() {
-                return Some(x);
-            }
-            if rise < lowest.as_ref().map_or(0.0, |(low, _)| *low) {
-                lowest = Some((rise, x));
-            }
-        }
-        lowest.filter(|_| !self.factor.any_held()).map(|(_, x)| x)
-    }
-
-    /// Where nothing bends along `exit` the objective stays the same up to the next threshold: to a point beyond it.
-    fn cross_flat(&self, t: f64, start: &[f64], from: f64, exit: &[f64]) -> Option<Vec<f64>> {
-        if !self.factor.any_held() {
-            return None;
-        }
-        self.along(start, exit).find(|x| self.merit(t, x) - from > 10.0 * NOISE * from.abs())
-    }
-
-    /// Takes the zones a hair beyond the end of a flat stretch, where it must bend, for those at its end.
-    fn bend_beyond(&mut self, t: f64, end: &[f64], exit: &[f64]) -> Result<(), Halt> {
-        let mut beyond = end.to_vec();
-        axpy(HAIR * (1.0 + self.norm(end)) / self.norm(exit), exit, &mut beyond);
-        self.evaluate_by_value(t, &beyond);
-        self.evaluate(t, end);
-        match self.factorize() {
-            Definiteness::Positive => Ok(()),
-            _ => Err(Halt::Broken(Breakdown::Stalled)),
-        }
-    }
-
-    /// ACS from x, lengthened where it crawls outside any basin. Ends where it crawls inside one.
-    fn walk(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
-        let mut damping = 0.0;
-        for _ in 0..MAX_STEPS {
+    /// Where weights drop from 1 to 0 there is no slope to go by: ACS, until the weights stay.
+    fn alternate(&mut self, t: f64, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
+        for _ in 0..MAX_ALTERNATIONS {
             if !go_on() {
                 return Err(Halt::Stopped);
             }
+            let x = self.acs_step().map_err(Halt::Broken)?;
+            let before = self.at.weight.value.clone();
             self.evaluate_by_value(t, &x);
-            if !self.within_trust() {
-                return Err(Halt::Escaped);
-            }
-            let fit = self.acs_step().map_err(Halt::Broken)?;
-            let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
-            let longest = gone * if gone < MICROSCOPIC * (1.0 + self.norm(start)) { LEAP } else { STRIDE };
-            if pace == 0.0 {
+            if self.at.weight.value == before {
+                let (x, ..) = self.fit_weighted(t, &x, &before).map_err(Halt::Broken)?;
+                self.evaluate(t, &x);
+                self.set_coords(&x);
+                self.factorize();
                 return Ok(x);
             }
-            if self.far.is_some() && gone > MICROSCOPIC * (1.0 + self.norm(start)) {
-                // The far rows follow Newton's rules here, not those of ACS: all rows must choose the way.
-                return Err(Halt::Escaped);
-            }
-            // Where weights drop from 1 to 0 there is no slope to go by: nothing but ACS itself.
-            if pace > 0.5 * longest || !self.problem.pacing.is_continuous() {
-                let settled = pace <= SETTLED * (1.0 + self.norm(&fit));
-                x = fit;
-                if settled {
-                    return Ok(x);
-                }
-                continue;
-            }
-            self.set_coords(&x);
-            self.release_coords();
-            let (a, magnitude) = self.face_hessian();
-            if self.stable_step(&a, &magnitude, longest).is_some() {
-                return Ok(x);
-            }
-            let ahead: Vec<f64> = fit.iter().zip(&x).map(|(f, x)| (f - x) * longest / pace).collect();
-            let lowest = self.merit(t, &fit);
-            let further = self.lower_by(t, &x, &ahead, &fit, lowest).or_else(|| {
-                let newton = self.damped_step(&a, &magnitude, longest, &mut damping);
-                self.lower_by(t, &x, &newton, &fit, lowest)
-            });
-            x = further.unwrap_or(fit);
         }
         Err(Halt::Broken(Breakdown::Stalled))
     }
 
-    /// x + step, or a shorter step in the same direction, if that is lower than the ACS step `fit`, whose value is `than`.
-    fn lower_by(&mut self, t: f64, x: &[f64], step: &[f64], fit: &[f64], than: f64) -> Option<Vec<f64>> {
-        let rounding = NOISE * than.abs();
-        let told_apart = (self.value() - than).abs() > rounding;
-        let least = if told_apart { LEAST_SHARE } else { WORTHWHILE * self.distance(fit, x) / self.norm(step) };
-        let shares = std::iter::successors(Some(1.0), |share| Some(0.25 * share));
-        shares.take_while(|&share| share > least).find_map(|share| {
-            let mut trial = x.to_vec();
-            axpy(share, step, &mut trial);
-            // Coefficients that ACS sets to zero, or that would change sign, stay at zero.
-            for j in 0..x.len() {
-                if self.l1[j] > 0.0 && (fit[j] == 0.0 || trial[j] * fit[j] < 0.0) {
-                    trial[j] = 0.0;
-                }
-            }
-            let rise = self.merit(t, &trial) - than;
-            let lower = if rise.abs() > rounding { rise < 0.0 } else { self.falls_on(t, x, &trial) };
-            lower.then_some(trial)
-        })
-    }
-
-    /// Whether the objective still falls at `trial`, seen from x: where its values differ by rounding only, its slope
-    /// is what tells. The patch stays evaluated at x.
-    fn falls_on(&mut self, t: f64, x: &[f64], trial: &[f64]) -> bool {
-        self.evaluate_by_value(t, trial);
-        let slope = |j: usize| self.at.gradient[j] + self.l1[j] * if trial[j] == 0.0 { 0.0 } else { trial[j].signum() };
-        let along: f64 = (0..x.len()).map(|j| (trial[j] - x[j]) * slope(j)).sum();
-        self.evaluate_by_value(t, x);
-        along < 0.0
-    }
-
-    /// Trust-region Newton from x to a stable stationary point.
-    fn roll(&mut self, t: f64, mut x: Vec<f64>, start: &[f64], at_least: f64) -> Result<Vec<f64>, Halt> {
-        self.set_coords(&x);
+    fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         self.evaluate_by_value(t, &x);
-        let mut value = self.value();
-        let (mut shrink, mut damping) = (1.0, 0.0);
-        let mut last = f64::INFINITY;
+        let radius = FIRST_RADIUS * (1.0 + self.norm(&x));
+        let (value, last) = (self.value(), f64::INFINITY);
+        let mut search = Search { t, x, value, radius, last, doubts: 0, barred: Vec::new() };
         for _ in 0..MAX_STEPS {
-            self.release_coords();
-            let radius = shrink * (RADIUS * self.distance(&x, start)).max(at_least);
+            if !go_on() {
+                return Err(Halt::Stopped);
+            }
+            if !self.within_trust() {
+                return Err(Halt::Escaped);
+            }
+            let face = self.face(&search);
             let residual = self.violation_of_kkt();
-            let (a, magnitude) = self.face_hessian();
-            let newton = self.stable_step(&a, &magnitude, radius);
-            if newton.is_some() && (residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last)) {
-                return Ok(x);
+            let newton = self.newton_on(&face);
+            if newton.as_ref().is_some_and(|step| self.rests(step, residual, search.last)) {
+                return Ok(search.x);
             }
-            let step = newton.unwrap_or_else(|| self.damped_step(&a, &magnitude, radius, &mut damping));
-            let mut next = x.clone();
-            axpy(1.0, &step, &mut next);
-            let promised = -self.model_change(&step);
-            self.bind_coords(&mut next);
-            self.evaluate_by_value(t, &next);
-            let there = self.value();
-            let noise = 100.0 * NOISE * value.abs();
-            let fall = value - there;
-            if fall >= SUFFICIENT * promised - noise && fall <= promised / SUFFICIENT + noise {
-                (x, value, last) = (next, there, residual);
-                shrink = (2.0 * shrink).min(1.0);
-            } else {
-                shrink *= 0.25;
-                if shrink < 1e-12 {
-                    break;
+            if self.runs_away(residual) {
+                return Err(Halt::Broken(Breakdown::Unbounded));
+            }
+            let step = match newton.filter(|step| self.norm(step) <= search.radius) {
+                Some(step) => step,
+                None => {
+                    let curved = self.curvature(&face).ok_or(Halt::Broken(Breakdown::Stalled))?;
+                    if self.at_saddle(&face, &curved, residual, &search) {
+                        self.leave(&face, &curved, &mut search)?;
+                        continue;
+                    }
+                    self.within(&face, &curved, search.radius)
                 }
-                self.set_coords(&x);
-                self.evaluate_by_value(t, &x);
+            };
+            if let Some(next) = self.on_face(&face, step, &mut search) {
+                self.take(&face, next, residual, &mut search)?;
             }
         }
-        let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
-        Err(Halt::Broken(match self.breakdown(last, largest) {
-            Breakdown::Newton { .. } => Breakdown::Stalled,
-            other => other,
-        }))
+        Err(Halt::Broken(Breakdown::Newton { residual: search.last }))
     }
 
-    fn face_hessian(&mut self) -> (Vec<f64>, Vec<f64>) {
+    /// The face that x lies on, with the coefficients whose bound is exceeded; sets the membership to it.
+    fn face(&mut self, search: &Search) -> Face {
+        self.set_coords(&search.x);
+        self.release_coords();
+        if !search.barred.is_empty() {
+            search.barred.iter().for_each(|&j| self.membership.coord[j] = Coord::Zero);
+            self.membership.relist();
+        }
         self.counters.factorizations += 1;
-        self.hessian(&self.membership.active)
+        let columns = self.membership.active.clone();
+        let (hessian, magnitude) = self.hessian(&columns);
+        let signs: Vec<f64> = columns.iter().map(|&j| self.membership.coord[j].sign()).collect();
+        let slope = columns.iter().zip(&signs).map(|(&j, sign)| self.at.gradient[j] + self.l1[j] * sign).collect();
+        Face { columns, signs, slope, hessian, magnitude }
     }
 
-    /// Newton's step on the face, if the Hessian is positive there and the step no longer than `radius`.
-    fn stable_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64) -> Option<Vec<f64>> {
-        if self.factor.factor(a, magnitude) == Definiteness::Indefinite {
+    /// Newton's step on the face where the Hessian is positive there, and no column without curvature is pulled.
+    fn newton_on(&mut self, face: &Face) -> Option<Vec<f64>> {
+        if self.factor.factor(&face.hessian, &face.magnitude) == Definiteness::Indefinite {
             return None;
         }
-        // A column without curvature that is pulled all the same has to move by gradient.
-        let pulled = |p: usize, j: usize, patch: &Self| {
-            let slope = patch.at.gradient[j] + patch.l1[j] * patch.membership.coord[j].sign();
-            patch.factor.is_held(p) && patch.relative(j, slope.abs()) > STAGNATED
-        };
-        if self.membership.active.iter().enumerate().any(|(p, &j)| pulled(p, j, self)) {
+        let pulled =
+            |p: usize| self.factor.is_held(p) && self.relative(face.columns[p], face.slope[p].abs()) > STAGNATED;
+        if (0..face.columns.len()).any(pulled) {
             return None;
         }
-        Some(self.newton_step()).filter(|step| self.norm(step) <= radius)
+        Some(self.newton_step())
     }
 
-    /// (H + μD²)⁻¹ times the downhill gradient on the face, with about the smallest μ > 0 that makes H + μD² positive and
-    /// the step no longer than `radius`. `damping` is where the search begins, and what it found.
-    fn damped_step(&mut self, a: &[f64], magnitude: &[f64], radius: f64, damping: &mut f64) -> Vec<f64> {
-        let active = self.membership.active.clone();
-        let k = active.len();
-        let scaled: Vec<f64> = active.iter().map(|&j| self.column_scales[j].powi(2)).collect();
-        // By the curvatures themselves, not by what cancels in them: the way down depends on it.
-        let cancelled = self.at.bending - sum_of_sizes(&self.at.h);
-        let sizes = (0..k).map(|p| magnitude[p] / scaled[p] - cancelled);
-        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s), high.max(s)));
-        let mut try_damping = |damping: f64| {
-            let (mut damped, mut grown) = (a.to_vec(), magnitude.to_vec());
-            for p in 0..k {
-                damped[p * k + p] += damping * scaled[p];
-                grown[p] += damping * scaled[p];
-            }
-            let positive = self.factor.factor(&damped, &grown) == Definiteness::Positive;
-            positive.then(|| self.newton_step()).filter(|step| self.norm(step) <= radius)
-        };
-        // Enough, then not much more than enough.
-        let least = (FIRST_DAMPING * smallest).max(f64::EPSILON * largest).max(f64::MIN_POSITIVE);
-        let (mut low, mut high) = (0.0, least.max(*damping / DAMPING_GROWTH));
-        let mut step = loop {
-            match try_damping(high) {
-                Some(step) => break step,
-                None => (low, high) = (high, high * DAMPING_GROWTH),
-            }
-        };
-        for _ in 0..DAMPING_BISECTIONS {
-            let middle = if low == 0.0 { 0.5 * high } else { (low * high).sqrt() };
-            match try_damping(middle) {
-                Some(longer) => (step, high) = (longer, middle),
-                None => low = middle,
+    fn rests(&self, newton: &[f64], residual: f64, last: f64) -> bool {
+        residual <= CONVERGED
+            || (residual <= STAGNATED && residual > 0.5 * last)
+            || self.norm(newton) <= BELOW_ROUNDING * (1.0 + self.norm(&self.at.x))
+    }
+
+    /// Whether predictions have left for infinity.
+    fn runs_away(&self, residual: f64) -> bool {
+        let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
+        largest > self.problem.loss.flat_beyond() && residual > RUNS_AWAY
+    }
+
+    fn curvature(&self, face: &Face) -> Option<Curvature> {
+        let k = face.columns.len();
+        let scales: Vec<f64> = face.columns.iter().map(|&j| self.column_scales[j]).collect();
+        let mut scaled = face.hessian.clone();
+        for p in 0..k {
+            for q in 0..=p {
+                scaled[p * k + q] /= scales[p] * scales[q];
             }
         }
-        *damping = high;
+        let unit = face.magnitude.iter().zip(&scales).fold(0.0f64, |top, (m, s)| top.max(m / (s * s)));
+        Curvature::of(&scaled, k, unit)
+    }
+
+    /// The best step of the model within the radius.
+    fn within(&self, face: &Face, curved: &Curvature, radius: f64) -> Vec<f64> {
+        let scales = || face.columns.iter().map(|&j| self.column_scales[j]);
+        let b: Vec<f64> = face.slope.iter().zip(scales()).map(|(g, s)| g / s).collect();
+        let p = curved.step(&b, radius * self.problem.predictor_scale);
+        self.unscaled(face, &p)
+    }
+
+    /// A step in scaled coordinates on the face as one over all columns.
+    fn unscaled(&self, face: &Face, p: &[f64]) -> Vec<f64> {
+        let mut step = vec![0.0; self.cols()];
+        for (&j, p) in face.columns.iter().zip(p) {
+            step[j] = p / self.column_scales[j];
+        }
         step
     }
 
-    /// What the quadratic model says a step changes: gᵀs + ½ sᵀHs on the face.
-    fn model_change(&self, step: &[f64]) -> f64 {
-        let mut dz = vec![0.0; self.rows()];
-        self.design.predict(step, &mut dz);
-        let rows: f64 = dz.iter().zip(&self.at.h).map(|(d, h)| h * d * d).sum();
-        let far = self.far.as_ref().map_or(0.0, |far| {
-            let mut out = vec![0.0; step.len()];
-            crate::linalg::symmetric_times(&far.hessian(&self.at.far), step, &mut out);
-            crate::linalg::dot(&out, step)
-        });
-        let each = step.iter().enumerate().map(|(j, s)| {
-            let slope = self.at.gradient[j] + self.l1[j] * self.membership.coord[j].sign();
-            s * slope + 0.5 * self.l2[j] * s * s
-        });
-        0.5 * (rows + far) + each.sum::<f64>()
+    /// Whether this is a saddle, as far as the objective can tell.
+    fn at_saddle(&self, face: &Face, curved: &Curvature, residual: f64, search: &Search) -> bool {
+        let slope =
+            face.slope.iter().zip(&face.columns).map(|(g, &j)| (g / self.column_scales[j]).powi(2)).sum::<f64>();
+        let reach = search.radius * self.problem.predictor_scale;
+        curved.least().0 < 0.0 && residual <= STAGNATED && reach * slope.sqrt() < DOUBTFUL * search.noise()
+    }
+
+    /// Leaves a saddle along its least curvature.
+    fn leave(&mut self, face: &Face, curved: &Curvature, search: &mut Search) -> Result<(), Halt> {
+        let (least, direction) = curved.least();
+        let way = self.unscaled(face, direction);
+        let unit = self.norm(&way);
+        let bound = DOUBTFUL * search.noise();
+        let shows = (4.0 * bound / least.abs()).sqrt() / self.problem.predictor_scale;
+        let mut length = shows.min(1e-5 * (1.0 + self.norm(&search.x)));
+        for _ in 0..MAX_EXITS {
+            for side in [1.0, -1.0] {
+                let step: Vec<f64> = way.iter().map(|w| side * length / unit * w).collect();
+                let next = self.bound(face, &search.x, &step);
+                let fall = self.fall_to(face, &next, search);
+                if fall > 0.1 * bound || (fall > 0.0 && length > shows) {
+                    search.radius = search.radius.max(length);
+                    (search.x, search.last) = (next, f64::INFINITY);
+                    search.value = self.value();
+                    search.barred.clear();
+                    return Ok(());
+                }
+            }
+            length *= 2.0;
+        }
+        Err(Halt::Broken(Breakdown::Stalled))
+    }
+
+    /// x + step with every coefficient that would change its sign on the face at zero.
+    fn bound(&self, face: &Face, x: &[f64], step: &[f64]) -> Vec<f64> {
+        let mut next: Vec<f64> = x.iter().zip(step).map(|(x, s)| x + s).collect();
+        for (&j, sign) in face.columns.iter().zip(&face.signs) {
+            if sign * next[j] < 0.0 {
+                next[j] = 0.0;
+            }
+        }
+        next
+    }
+
+    /// x + step on the face: projected where that keeps the model's promise, else to the first bound. None: some coefficients that
+    /// had just been let go would come straight back; they are barred from the next step.
+    fn on_face(&self, face: &Face, step: Vec<f64>, search: &mut Search) -> Option<Vec<f64>> {
+        let x = &search.x;
+        let crossing: Vec<usize> = (face.columns.iter().zip(&face.signs))
+            .filter(|&(&j, sign)| sign * (x[j] + step[j]) < 0.0)
+            .map(|(&j, _)| j)
+            .collect();
+        let projected = self.bound(face, x, &step);
+        let moved: Vec<f64> = projected.iter().zip(x).map(|(a, b)| a - b).collect();
+        if crossing.is_empty() || face.change(&moved) <= SUFFICIENT * face.change(&step) {
+            return Some(projected);
+        }
+        let fresh: Vec<usize> = crossing.iter().copied().filter(|&j| x[j] == 0.0).collect();
+        if !fresh.is_empty() {
+            search.barred.extend(fresh);
+            return None;
+        }
+        let share = crossing.iter().map(|&j| -x[j] / step[j]).fold(1.0, f64::min);
+        let mut next: Vec<f64> = x.iter().zip(&step).map(|(x, s)| x + share * s).collect();
+        crossing.iter().filter(|&&j| -x[j] / step[j] <= share).for_each(|&j| next[j] = 0.0);
+        Some(next)
+    }
+
+    /// How far the objective falls from the search's point to `next`, where the patch stands afterwards.
+    fn fall_to(&mut self, face: &Face, next: &[f64], search: &Search) -> f64 {
+        self.evaluate_by_value(search.t, next);
+        let by_value = search.value - self.value();
+        if by_value.abs() > DOUBTFUL * search.noise() {
+            return by_value;
+        }
+        // −½(g₀ + g₁)ᵀd: the trapezoid rule sees what the rounding of the values hides.
+        let each = face.columns.iter().zip(&face.signs).zip(&face.slope);
+        let along = each
+            .map(|((&j, sign), before)| (self.at.gradient[j] + self.l1[j] * sign + before) * (next[j] - search.x[j]));
+        -0.5 * along.sum::<f64>()
+    }
+
+    /// Takes the step to `next` if the objective falls about as the model says; else shortens the radius.
+    fn take(&mut self, face: &Face, next: Vec<f64>, residual: f64, search: &mut Search) -> Result<(), Halt> {
+        let step: Vec<f64> = next.iter().zip(&search.x).map(|(a, b)| a - b).collect();
+        let (promised, length) = (-face.change(&step), self.norm(&step));
+        let zones = self.membership.zone.clone();
+        let fall = self.fall_to(face, &next, search);
+        let mut good = promised > 0.0 && fall >= SUFFICIENT * promised;
+        if !good && promised <= 10.0 * search.noise() && search.doubts < MAX_DOUBTS {
+            // Below rounding: the residual decides, or rows that are in another zone now.
+            self.set_coords(&next);
+            self.release_coords();
+            let there = self.violation_of_kkt();
+            good = there < 0.5 * residual || (there < 10.0 * residual && zones != self.membership.zone);
+            search.doubts += usize::from(good);
+        }
+        if good {
+            search.value = self.value();
+            (search.x, search.last) = (next, residual);
+            search.barred.clear();
+            if fall > 0.75 * promised && length > 0.8 * search.radius {
+                search.radius *= 2.0;
+            } else if fall < 0.25 * promised {
+                search.radius = search.radius.min(0.5 * length).max(f64::MIN_POSITIVE);
+            }
+            return Ok(());
+        }
+        search.radius = (0.25 * search.radius).min(0.5 * length);
+        search.last = residual;
+        self.evaluate_by_value(search.t, &search.x);
+        let gone = search.radius < 1e-15 * (1.0 + self.norm(&search.x));
+        if gone { Err(Halt::Broken(Breakdown::Newton { residual })) } else { Ok(()) }
     }
 
     /// Signs of the coefficients from their values.

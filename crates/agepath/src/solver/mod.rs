@@ -9,6 +9,9 @@ mod convex;
 mod descend;
 mod quadratic;
 pub(crate) mod smo;
+mod trust;
+
+pub(crate) use quadratic::Quadratic;
 
 use crate::error::{Error, Result};
 use crate::path::chart::Chart;

@@ -15,7 +15,7 @@ const SLACK: f64 = 1e-12;
 
 /// One subproblem. `a` is a lower triangle, `l1` the bounds (0: free).
 #[derive(Debug)]
-pub(super) struct Quadratic<'a> {
+pub(crate) struct Quadratic<'a> {
     pub a: &'a [f64],
     pub magnitude: &'a [f64],
     pub g: &'a [f64],

@@ -151,6 +151,8 @@ mod tests {
             direction: Direction::Down,
             knots: vec![knot(10.0), knot(9.0), knot(4.0), knot(2.0)],
             events: vec![turn(9.0, 2), turn(4.0, 1)],
+            gaps: Vec::new(),
+            notes: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
             end: End::Complete,

@@ -278,7 +278,7 @@ impl Curve for Dual<'_> {
         self.stale = true;
     }
 
-    fn land(&mut self, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
+    fn land(&mut self, _: f64, exit: Option<&[f64]>, go_on: GoOn<'_>) -> Result<Landing, Halt> {
         self.descend(exit, go_on)
     }
 

@@ -1,11 +1,12 @@
 //! The whole path: start, follow, certify; and the solution at any age.
 
+use super::super::certify::certify_knots;
 use super::super::chart::Chart;
 use super::super::curve::{Curve, Halt};
-use super::super::follow::{Follower, HAIR, Record, Step};
+use super::super::follow::{Follower, Record, Step};
 use super::super::options::{Direction, PathOptions, Progress, Start};
 use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
-use super::super::types::{Certificate, End, Kind, Knot, Path, Work, worse};
+use super::super::types::{Cause, End, Kind, Knot, Path, Work};
 use super::Dual;
 use super::fit::FINE;
 use super::twins::Twins;
@@ -14,7 +15,7 @@ use crate::problem::Problem;
 use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Besides those at jumps, a knot is kept at the first event or step in each of so many parts of the path: any age is then
 /// followed from a near one.
@@ -23,8 +24,6 @@ const PARTS: usize = 128;
 const CHECKS: usize = 64;
 /// At the start, wherever ACS settles is the basin that was asked for: Newton may move by this much, in units of z.
 const ANY_BASIN: f64 = 0.1;
-/// The caller is asked, and the clock looked at, after so long: steps take from microseconds to seconds.
-const ASK_AFTER: Duration = Duration::from_millis(10);
 
 /// Computes the path; see [`age_path`](super::super::age_path).
 pub(in super::super) fn dual_path(
@@ -49,10 +48,11 @@ pub(in super::super) fn dual_path(
         deadline: options.time_limit.map(|limit| begun + limit),
         max_events: None,
         end: None,
+        asked: begun,
     };
     let part = (last - first) / PARTS as f64;
     let twins = dual.twins.clone();
-    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part, asked: begun };
+    let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part };
     let mut follower = Follower::new(&mut dual, begin, x);
     let mut outcome = follower.advance(first, &mut log);
     // Ages above the interval are followed, not reported: their events do not count.
@@ -106,7 +106,7 @@ pub(in super::super) fn dual_path(
     let mut path = super::super::tracker::assemble(problem, options, chart, log.trace, end);
     path.work = work;
     // The last stop is the end of the path, not a random age.
-    path.certificate = certify(problem, &path, passed.min(stops.len() - 1));
+    certify_knots(problem, &mut path, passed.min(stops.len() - 1))?;
     Ok(path)
 }
 
@@ -127,16 +127,6 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
     let mut theta = knot.coef.clone();
     theta.extend(problem.has_intercept().then_some(knot.intercept));
     theta
-}
-
-/// KKT residuals, from scratch, at every knot: those at random ages are among them.
-fn certify(problem: &Problem, path: &Path, between_checked: usize) -> Certificate {
-    let kkt = |k: &Knot| problem.kkt(&theta(problem, k), 1.0 / k.age);
-    Certificate {
-        max_kkt: path.knots.iter().map(kkt).fold(0.0, worse),
-        knots_checked: path.knots.len().saturating_sub(between_checked),
-        between_checked,
-    }
 }
 
 /// Brings the curve to a solution at time t.
@@ -169,8 +159,6 @@ struct Log<'w> {
     twins: Twins,
     /// The length of a part of the path, with its sign.
     part: f64,
-    /// When the caller was asked last.
-    asked: Instant,
 }
 
 impl Log<'_> {
@@ -190,16 +178,7 @@ impl Log<'_> {
 
     fn event(&mut self, event: RawEvent) -> bool {
         self.trace.push_event(event);
-        self.ask(event.t)
-    }
-
-    fn ask(&mut self, t: f64) -> bool {
-        let full = self.watch.max_events.is_some_and(|max| self.trace.events.len() >= max);
-        if !full && self.asked.elapsed() < ASK_AFTER {
-            return true;
-        }
-        self.asked = Instant::now();
-        self.watch.go_on(t, &self.trace)
+        self.watch.ask(event.t, &self.trace)
     }
 }
 
@@ -218,9 +197,16 @@ impl Record for Log<'_> {
             }
             Step::Move { t, x } => {
                 self.knot_by_the_way(t, x);
-                self.ask(t)
+                self.watch.ask(t, &self.trace)
             }
-            Step::Descent { t } => self.ask(t),
+            Step::Hop { t, from, to, changes, jump } => {
+                self.knot(t, from);
+                self.knot(to.0, to.1);
+                let each: Vec<Cause> = changes.iter().flat_map(|&cause| self.twins.each(cause)).collect();
+                self.trace.push_hop((t, to.0), &each, jump);
+                self.watch.go_on(t, &self.trace)
+            }
+            Step::Descent { t } => self.watch.ask(t, &self.trace),
         }
     }
 }
@@ -254,17 +240,7 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
     let x = dual.polish(begin, x.clone()).unwrap_or(x);
-    let followed = follow_on(dual, begin, x.clone(), t).or_else(|halt| {
-        // The knot may lie in a tie, where its point does not say who is where: a hair later it does.
-        let hair = HAIR * (1.0 + begin.abs());
-        if (t - begin).abs() <= hair {
-            return Err(halt);
-        }
-        let beyond = begin + hair * (t - begin).signum();
-        let landing = dual.land_at(beyond, &x, &mut || true)?;
-        follow_on(dual, beyond, landing.x, t)
-    });
-    followed.map_err(|halt| match halt {
+    follow_on(dual, begin, x, t).map_err(|halt| match halt {
         Halt::Broken(reason) => broken(reason),
         Halt::Escaped | Halt::Stopped => broken(Breakdown::Stalled),
     })

@@ -105,6 +105,8 @@ mod tests {
                 event(10.0, Kind::Turning, column),
                 event(1.0, Kind::Jump, Cause::Fold),
             ],
+            gaps: Vec::new(),
+            notes: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
             end: End::Complete,

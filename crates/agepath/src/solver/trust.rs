@@ -1,0 +1,127 @@
+//! min over p of bᵀp + ½ pᵀHp within ‖p‖ ≤ radius, for any symmetric H: the subproblem of a trust-region step.
+//!
+//! By the eigen-decomposition of H: the minimiser is −(H + μ)⁻¹b with the μ ≥ max(0, −λ_min) that puts it on the boundary, or
+//! Newton's step where that lies inside (Moré and Sorensen 1983).
+
+use crate::linalg::{axpy, dot, symmetric_eigen};
+
+/// Eigenvalues below this share of the largest are rounding.
+const FLAT: f64 = 1e-13;
+/// The boundary is met to this share of the radius.
+const ON_BOUNDARY: f64 = 1e-6;
+/// Steps of the search for μ: it converges in a few.
+const MAX_SEARCH: usize = 100;
+
+/// H by its eigenvalues, smallest first, and eigenvectors.
+#[derive(Debug)]
+pub(super) struct Curvature {
+    values: Vec<f64>,
+    vectors: Vec<f64>,
+}
+
+impl Curvature {
+    /// Of a lower triangle whose entries carry rounding of size `unit`·[`FLAT`].
+    pub fn of(a: &[f64], m: usize, unit: f64) -> Option<Curvature> {
+        let (mut values, vectors) = symmetric_eigen(a, m)?;
+        let flat = FLAT * values.iter().fold(unit, |top, v| top.max(v.abs())).max(f64::MIN_POSITIVE);
+        values.iter_mut().filter(|v| v.abs() <= flat).for_each(|v| *v = flat);
+        Some(Curvature { values, vectors })
+    }
+
+    /// The least curvature and its direction.
+    pub fn least(&self) -> (f64, &[f64]) {
+        let m = self.values.len();
+        (self.values[0], &self.vectors[..m])
+    }
+
+    /// The minimiser within the radius.
+    pub fn step(&self, b: &[f64], radius: f64) -> Vec<f64> {
+        let m = b.len();
+        let along: Vec<f64> = self.vectors.chunks(m).map(|v| dot(v, b)).collect();
+        let size = |mu: f64| along.iter().zip(&self.values).map(|(c, w)| (c / (w + mu)).powi(2)).sum::<f64>().sqrt();
+        let lowest = (-self.values[0]).max(0.0);
+        if self.values[0] > 0.0 && size(0.0) <= radius {
+            return self.combine(&along, 0.0);
+        }
+        let top = self.values.iter().fold(0.0f64, |top, v| top.max(v.abs())).max(f64::MIN_POSITIVE);
+        let nudge = 1e-14 * top;
+        if size(lowest + nudge) < radius {
+            return self.hard_case(&along, lowest + nudge, radius);
+        }
+        let (mut low, mut high) = (lowest + nudge, lowest + dot(b, b).sqrt() / radius + nudge);
+        let mut mu = low + 1e-3 * (high - low);
+        for _ in 0..MAX_SEARCH {
+            let length = size(mu);
+            if (length - radius).abs() <= ON_BOUNDARY * radius || high - low <= 1e-15 * high {
+                break;
+            }
+            if length > radius {
+                low = mu
+            } else {
+                high = mu
+            }
+            let steep: f64 = along.iter().zip(&self.values).map(|(c, w)| c * c / (w + mu).powi(3)).sum();
+            let newton = mu + (length / radius - 1.0) * length * length / steep;
+            mu = if low < newton && newton < high { newton } else { 0.5 * (low + high) };
+        }
+        self.combine(&along, mu)
+    }
+
+    /// The slope has no part along the least curvature: as much of that direction as the radius has room for.
+    fn hard_case(&self, along: &[f64], mu: f64, radius: f64) -> Vec<f64> {
+        let mut step = self.combine(along, mu);
+        let room = (radius * radius - dot(&step, &step)).max(0.0).sqrt();
+        let way = if along[0] > 0.0 { -room } else { room };
+        axpy(way, self.least().1, &mut step);
+        step
+    }
+
+    fn combine(&self, along: &[f64], mu: f64) -> Vec<f64> {
+        let m = along.len();
+        let mut step = vec![0.0; m];
+        for (k, v) in self.vectors.chunks(m).enumerate() {
+            axpy(-along[k] / (self.values[k] + mu), v, &mut step);
+        }
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::symmetric_times;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Nothing within the radius is lower, and the step does not leave it.
+        #[test]
+        fn no_point_within_the_radius_is_lower(
+            entries in prop::collection::vec(-1.0..1.0f64, 16),
+            b in prop::collection::vec(-1.0..1.0f64, 4),
+            others in prop::collection::vec(-1.0..1.0f64, 40),
+            radius in 0.01..3.0f64,
+        ) {
+            let model = |p: &[f64]| {
+                let mut hp = vec![0.0; 4];
+                symmetric_times(&entries, p, &mut hp);
+                dot(&b, p) + 0.5 * dot(&hp, p)
+            };
+            let step = Curvature::of(&entries, 4, 1.0).unwrap().step(&b, radius);
+            let length = dot(&step, &step).sqrt();
+            prop_assert!(length <= radius * (1.0 + 1e-5));
+            for p in others.chunks(4) {
+                let size = dot(p, p).sqrt().max(1e-12);
+                for share in [1.0, 0.5, (size / radius).min(1.0)] {
+                    let p: Vec<f64> = p.iter().map(|v| v * share * radius / size).collect();
+                    prop_assert!(model(&step) <= model(&p) + 1e-6);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_saddle_without_slope_is_left_to_the_boundary() {
+        let step = Curvature::of(&[1.0, 0.0, 0.0, -2.0], 2, 1.0).unwrap().step(&[0.0, 0.0], 0.5);
+        assert!((dot(&step, &step).sqrt() - 0.5).abs() < 1e-9 && step[0].abs() < 1e-9);
+    }
+}
