@@ -191,10 +191,11 @@ impl Patch<'_> {
             || self.norm(newton) <= BELOW_ROUNDING * (1.0 + self.norm(&self.at.x))
     }
 
-    /// Whether predictions have left for infinity.
+    /// Whether the predictions of all rows that count have left for infinity.
     fn runs_away(&self, residual: f64) -> bool {
-        let largest = self.at.z.iter().fold(0.0f64, |a, z| a.max(z.abs()));
-        largest > self.problem.loss.flat_beyond() && residual > RUNS_AWAY
+        let rows = self.at.z.iter().zip(&self.at.psi);
+        let nearest = rows.filter(|(_, psi)| **psi != 0.0).fold(f64::INFINITY, |a, (z, _)| a.min(z.abs()));
+        nearest.is_finite() && nearest > self.problem.loss.flat_beyond() && residual > RUNS_AWAY
     }
 
     fn curvature(&self, face: &Face) -> Option<Curvature> {
