@@ -8,7 +8,7 @@ use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
-use agepath::report::PlotFormat;
+use agepath::report::{Overwrite, PlotFormat};
 use agepath::select::{METRICS, RULES, Rule};
 use agepath::space::{Gamma, KERNELS, KernelChoice, KernelParameters};
 use anyhow::Result;
@@ -27,6 +27,9 @@ pub struct PathArgs {
     /// Directory to write to
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+    /// Write to the directory even if it holds other things than an earlier result; files of other names are kept
+    #[arg(long)]
+    force: bool,
     /// Target column [default: the last one]
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
@@ -146,6 +149,11 @@ pub struct Talk {
 }
 
 impl PathArgs {
+    /// Which directories may be written to.
+    pub fn overwrite(&self) -> Overwrite {
+        if self.force { Overwrite::Anything } else { Overwrite::Results }
+    }
+
     /// The data.
     pub fn table(&self) -> Result<dataset::Table> {
         source::read(&self.data, &self.read_options(None)?)

@@ -3,7 +3,7 @@
 use crate::output::emit;
 use crate::source;
 use agepath::dataset::ReadOptions;
-use agepath::report::{Predictor, write_predictions};
+use agepath::report::{Predictor, write_bytes};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     };
     let predictions = predictor.predict(&source::read(&args.data, &options)?)?;
     match &args.output {
-        Some(file) => write_predictions(file, &predictions)?,
+        Some(file) => write_bytes(file, predictions.to_csv().as_bytes())?,
         None => emit(|out| out.write_all(predictions.to_csv().as_bytes()))?,
     }
     Ok(())

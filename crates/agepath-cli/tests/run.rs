@@ -20,7 +20,8 @@ fn files(dir: &Path) -> Vec<String> {
     names
 }
 
-const ALL: [&str; 6] = ["model.json", "path.json", "report.html", "summary.json", "suspects.csv", "train.csv.gz"];
+const ALL: [&str; 7] =
+    ["manifest.json", "model.json", "path.json", "report.html", "summary.json", "suspects.csv", "train.npz"];
 
 #[test]
 fn the_demonstration_finds_bad_rows() {
@@ -146,7 +147,10 @@ fn without_validation_no_age_is_chosen_and_old_files_go() {
     assert_eq!(files(&dir.path().join("out")), ALL);
     let ran = agepath(dir.path(), &[&base[..], &["--validation", "0"]].concat(), b"");
     assert!(ran.stdout.contains("none chosen"), "{ran:?}");
-    assert_eq!(files(&dir.path().join("out")), ["path.json", "report.html", "summary.json", "train.csv.gz"]);
+    assert_eq!(
+        files(&dir.path().join("out")),
+        ["manifest.json", "path.json", "report.html", "summary.json", "train.npz"]
+    );
     let path = json(&dir.path().join("out/path.json"));
     assert_eq!(path["problem"]["n"], 442);
 }

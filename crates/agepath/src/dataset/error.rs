@@ -251,6 +251,24 @@ pub enum DataError {
         /// The classes that exist.
         classes: String,
     },
+    /// The files of a result are not as one run wrote them.
+    #[error("{file} is not a whole result: {message}; compute it again with `agepath path`")]
+    NotWhole {
+        /// The directory.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A directory to write to holds other things.
+    #[error(
+        "{file} is not empty ({names}) and holds no earlier result; name another directory, or write to it with --force"
+    )]
+    Occupied {
+        /// The directory.
+        file: String,
+        /// What is in it, the first few names.
+        names: String,
+    },
     /// A directory or file is not what a run of this program writes.
     #[error("{file} is not a computed path: {message}; name the directory that `agepath path … -o DIR` wrote")]
     NotPath {

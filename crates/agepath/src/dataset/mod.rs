@@ -15,6 +15,7 @@ mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod read;
+mod rows_file;
 mod scale;
 mod split;
 mod table;
@@ -25,7 +26,9 @@ pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute};
 pub use error::{DataError, Notice};
 pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
+pub(crate) use read::file_error;
 pub use read::{Header, ReadOptions, STDIN, read, read_from};
+pub(crate) use rows_file::{read_rows, write_rows};
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
 pub(crate) use scale::{median, weighted_median, weighted_quantile};
 pub use split::{DEFAULT_FOLDS, Folds, folds, max_folds, split};

@@ -6,19 +6,20 @@ use super::encode::{Column, Raw, check_names};
 use std::io::{Cursor, Read};
 
 /// One array.
-struct Array {
-    name: String,
-    shape: Vec<usize>,
-    values: Items,
+pub(super) struct Array {
+    pub name: String,
+    pub shape: Vec<usize>,
+    pub values: Items,
 }
 
-enum Items {
+/// Its values, row by row.
+pub(super) enum Items {
     Numbers(Vec<f64>),
     Text(Vec<String>),
 }
 
-/// Reads the whole archive.
-pub(super) fn parse(bytes: &[u8], file: &str) -> Result<Raw, DataError> {
+/// Every array of an archive.
+pub(super) fn arrays(bytes: &[u8], file: &str) -> Result<Vec<Array>, DataError> {
     let wrong = |message: String| DataError::NotArchive { file: file.into(), message };
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| wrong(e.to_string()))?;
     let mut arrays = Vec::new();
@@ -29,6 +30,13 @@ pub(super) fn parse(bytes: &[u8], file: &str) -> Result<Raw, DataError> {
         entry.read_to_end(&mut data).map_err(|e| wrong(format!("{name}: {e}")))?;
         arrays.push(array(&name, &data).ok_or_else(|| wrong(format!("{name} is not an array of numbers or text")))?);
     }
+    Ok(arrays)
+}
+
+/// Reads the whole archive.
+pub(super) fn parse(bytes: &[u8], file: &str) -> Result<Raw, DataError> {
+    let wrong = |message: String| DataError::NotArchive { file: file.into(), message };
+    let arrays = arrays(bytes, file)?;
     let find = |names: &[&str], dims: usize| {
         let named = arrays.iter().position(|a| names.contains(&a.name.as_str()) && a.shape.len() == dims);
         named.or_else(|| arrays.iter().position(|a| a.shape.len() == dims && !NAMES.contains(&a.name.as_str())))

@@ -1,11 +1,11 @@
 //! Predictions for other rows, from a run's directory: at the chosen age, or at any age of the path.
 
-use super::{MODEL_FILE, Restored, replace, restore_all};
+use super::manifest::{Sealed, not_whole, steadily};
+use super::{ClassesModel, MODEL_FILE, ModelFile, Restored, restore_all};
 use crate::dataset::{DataError, Encoding, Table, format_number};
 use crate::error::Result;
 use crate::one_vs_rest::{normalise, winner};
 use serde::Deserialize;
-use std::io::Write;
 use std::path::Path;
 
 /// A model that was chosen, ready to predict.
@@ -34,33 +34,39 @@ pub struct Predictions {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The ages of `model.json`, whatever else is in it: one, or one per class.
+/// `model.json`: one model, or one per class.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Ages {
-    Many { one_vs_rest: Vec<Age> },
-    One(Age),
-}
-
-#[derive(Deserialize)]
-struct Age {
-    age: f64,
+enum Models {
+    Many(ClassesModel),
+    One(Box<ModelFile>),
 }
 
 impl Predictor {
     /// Opens a run's directory; `age` replaces what was chosen.
     pub fn open(dir: &Path, age: Option<f64>) -> Result<Predictor> {
+        steadily(dir, || Predictor::read(dir, age))
+    }
+
+    fn read(dir: &Path, age: Option<f64>) -> Result<Predictor> {
         let runs = restore_all(dir)?;
-        let ages = match age {
-            Some(age) => vec![age; runs.len()],
-            None => chosen_ages(dir, runs.len())?,
+        let models = match age {
+            Some(_) => Vec::new(),
+            None => chosen_models(dir, runs.len())?,
         };
+        let vouched_for = Sealed::open(dir)?.is_vouched_for();
         let (names, runs): (Vec<Option<String>>, Vec<Restored>) = runs.into_iter().unzip();
-        let part = |(run, age): (Restored, f64)| {
-            let theta = run.path.at(&run.problem, age)?.theta(&run.problem);
-            Ok(Part { run, theta })
+        let part = |(k, run): (usize, Restored)| {
+            let model = models.get(k);
+            let age = model.map(|model| model.age).or(age).unwrap_or(run.path.ages.1);
+            let point = run.path.at(&run.problem, age)?;
+            if !vouched_for && model.is_some_and(|model| !model.is_at(&run, &point)) {
+                let message = format!("{MODEL_FILE} is not the solution at its age, {age}");
+                return Err(not_whole(dir, message).into());
+            }
+            Ok(Part { theta: point.theta(&run.problem), run })
         };
-        let parts = runs.into_iter().zip(ages).map(part).collect::<Result<Vec<_>>>()?;
+        let parts = runs.into_iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         Ok(Predictor { parts, classes: names.into_iter().collect() })
     }
 
@@ -133,25 +139,31 @@ impl Predictor {
 
 /// The chosen age of a run with one path; none if none was chosen.
 pub fn chosen_age(dir: &Path) -> Result<Option<f64>> {
-    if !dir.join(MODEL_FILE).exists() {
-        return Ok(None);
-    }
-    chosen_ages(dir, 1).map(|ages| ages.first().copied())
+    let models = steadily(dir, || read_models(dir))?;
+    Ok(models.and_then(|models| models.first().map(|model| model.age)))
 }
 
-/// The chosen ages of `count` paths.
-fn chosen_ages(dir: &Path, count: usize) -> Result<Vec<f64>> {
+/// The models that were chosen, of `count` paths.
+fn chosen_models(dir: &Path, count: usize) -> Result<Vec<ModelFile>> {
     let wrong = |message: String| DataError::NotPath { file: dir.display().to_string(), message };
-    let bytes = std::fs::read(dir.join(MODEL_FILE))
-        .map_err(|e| wrong(format!("it has no {MODEL_FILE} ({e}), so no age was chosen; give one with --age")))?;
-    let ages = match serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{MODEL_FILE}: {e}")))? {
-        Ages::Many { one_vs_rest } => one_vs_rest.iter().map(|a| a.age).collect(),
-        Ages::One(age) => vec![age.age],
-    };
-    match ages.len() == count {
-        true => Ok(ages),
-        false => Err(wrong(format!("{MODEL_FILE} has {} ages for {count} paths", ages.len())).into()),
+    let absent = || wrong(format!("it has no {MODEL_FILE}, so no age was chosen; give one with --age"));
+    let models = read_models(dir)?.ok_or_else(absent)?;
+    match models.len() == count {
+        true => Ok(models),
+        false => Err(wrong(format!("{MODEL_FILE} has {} models for {count} paths", models.len())).into()),
     }
+}
+
+fn read_models(dir: &Path) -> Result<Option<Vec<ModelFile>>> {
+    let Some(bytes) = Sealed::open(dir)?.read(MODEL_FILE)? else { return Ok(None) };
+    let wrong = |e: serde_json::Error| DataError::NotPath {
+        file: dir.display().to_string(),
+        message: format!("{MODEL_FILE} is not understood ({e})"),
+    };
+    Ok(Some(match serde_json::from_slice(&bytes).map_err(wrong)? {
+        Models::Many(ClassesModel { one_vs_rest, .. }) => one_vs_rest,
+        Models::One(model) => vec![*model],
+    }))
 }
 
 impl Predictions {
@@ -173,9 +185,4 @@ impl Predictions {
         let bytes = csv.into_inner().expect("writing to memory cannot fail");
         String::from_utf8(bytes).expect("numbers and strings are UTF-8")
     }
-}
-
-/// Writes predictions to a CSV file.
-pub fn write_predictions(path: &Path, predictions: &Predictions) -> Result<()> {
-    replace(path, |out| out.write_all(predictions.to_csv().as_bytes()))
 }
