@@ -309,7 +309,9 @@ fn a_killed_writer_leaves_the_old_result_or_the_new_one() {
         child.kill().unwrap();
         child.wait().unwrap();
         let after = marks(&out);
-        assert!(after == before || after == whole[next], "killed after {moment} of a run");
+        let whose = |file: &String| whole.iter().position(|w| w.get(file) == after.get(file));
+        let seen: Vec<_> = after.keys().map(|file| (file, whose(file))).collect();
+        assert!(after == before || after == whole[next], "killed after {moment} of a run: {seen:?}");
         if after == before {
             old += 1
         } else {

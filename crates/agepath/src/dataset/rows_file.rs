@@ -87,7 +87,7 @@ pub(crate) fn read_rows(
     target: &str,
     classes: Option<[String; 2]>,
 ) -> Result<Dataset> {
-    let mut arrays = arrays(bytes, file)?;
+    let mut arrays = arrays(bytes, file, u64::MAX)?;
     let mut take = |name: &str| {
         let at = arrays.iter().position(|a| a.name == name)?;
         match arrays.swap_remove(at) {

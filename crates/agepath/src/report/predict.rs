@@ -2,9 +2,11 @@
 
 use super::manifest::{Sealed, not_whole, steadily};
 use super::{ClassesModel, MODEL_FILE, ModelFile, Restored, restore_all};
-use crate::dataset::{DataError, Encoding, Table, format_number};
+use crate::dataset::{DataError, Encoding, Impute, Table, format_number};
 use crate::error::Result;
+use crate::loss::TargetKind;
 use crate::one_vs_rest::{normalise, winner};
+use crate::select::METRICS;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -75,9 +77,14 @@ impl Predictor {
         self.first().train.target_name()
     }
 
-    /// How the columns of a file become features.
-    pub fn encoding(&self) -> &Encoding {
-        &self.first().encoding
+    /// How the columns of a file become features. With an imputation, columns without missing values in the training rows are
+    /// filled in by them, too.
+    pub fn encoding(&self, impute: Impute) -> Encoding {
+        let Restored { encoding, train, .. } = self.first();
+        match impute {
+            Impute::Refuse => encoding.clone(),
+            Impute::Median => encoding.filled(train),
+        }
     }
 
     fn first(&self) -> &Restored {
@@ -97,6 +104,33 @@ impl Predictor {
             Some(names) => self.class_predictions(names, z),
             None => self.predictions(z.swap_remove(0)),
         })
+    }
+
+    /// How well the predictions fit the targets that the table has: a metric's name, its value, and the number of rows. None if
+    /// there are no targets. Classes that the model does not know are wrong predictions.
+    pub fn scores(&self, table: &Table, predictions: &Predictions) -> Result<Vec<(&'static str, f64, usize)>> {
+        let pairs = table.labels.iter().zip(&predictions.prediction).filter(|(label, _)| !label.is_empty());
+        let (labels, predicted): (Vec<&String>, Vec<&String>) = pairs.unzip();
+        let count = labels.len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.classes.is_some() || self.first().train.classes().is_some() {
+            let hits = labels.iter().zip(&predicted).filter(|(a, b)| a == b).count();
+            return Ok(vec![("accuracy", hits as f64 / count as f64, count)]);
+        }
+        let number = |text: &&String| text.parse::<f64>().ok().filter(|v| v.is_finite());
+        let (Some(y), Some(z)) = (
+            labels.iter().map(number).collect::<Option<Vec<_>>>(),
+            predicted.iter().map(number).collect::<Option<Vec<_>>>(),
+        ) else {
+            return Ok(Vec::new());
+        };
+        let metrics = METRICS.iter().filter(|m| m.kind == TargetKind::Real);
+        Ok(metrics
+            .map(|m| (m.name, m.score(&z, &y, None, 1.0), count))
+            .filter(|(_, score, _)| score.is_finite())
+            .collect())
     }
 
     /// Numbers, or two classes with decision values.

@@ -3,7 +3,7 @@
 use super::classes::{ClassPlace, ClassesFile};
 use super::manifest::{self, Sealed, steadily};
 use super::{OLD_TRAIN_FILE, PATH_FILE, PathFile, ProblemRecord};
-use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, ReadOptions, Scaling, Table};
+use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, Limits, ReadOptions, Scaling, Table};
 use crate::dataset::{read_from, read_rows};
 use crate::error::Result;
 use crate::loss::TargetKind;
@@ -132,6 +132,8 @@ fn read_train(sealed: &Sealed, dir: &Path, problem: &ProblemRecord) -> Result<Da
         delimiter: Some(b','),
         header: Header::Present,
         encoding: Some(Encoding::numbers(&problem.features)),
+        // It was read before.
+        limits: Limits { bytes: u64::MAX, columns: usize::MAX },
         ..ReadOptions::default()
     };
     with_classes(&read_from(&bytes[..], &file, &options)?, problem.classes.clone())

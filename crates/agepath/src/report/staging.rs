@@ -296,7 +296,7 @@ fn remove_results(dir: &Path) -> io::Result<()> {
             gone(fs::remove_file(path.join(MANIFEST_FILE)))?;
             // It stays if somebody keeps something of their own in it.
             let _ = fs::remove_dir(path);
-        } else if FILES.iter().any(|file| is_of(&name, file)) {
+        } else if name != MANIFEST_FILE && FILES.iter().chain([&MANIFEST_FILE]).any(|file| is_of(&name, file)) {
             gone(fs::remove_file(path))?;
         }
     }
