@@ -62,9 +62,11 @@ decide: .venv/ready
 	.venv/bin/pip install --quiet -r bench/decide-requirements.txt
 	.venv/bin/python bench/decide.py
 
-# Writers killed at random moments and in pairs, 200 and 50 times; minutes.
+# Writers killed at random moments and in pairs, 200 and 50 times; a million changed files for the readers, and
+# fifty thousand changed results; an hour.
 soak:
 	AGEPATH_SOAK=200 cargo test --locked -p agepath-cli --test results _writer -- --nocapture
+	AGEPATH_SOAK=1000000 cargo test --locked -p agepath --test mutations -- --nocapture
 
 demo:
 	cargo run --release --locked -- demo
