@@ -1,5 +1,5 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent browser screenshot bench decide demo docs package
+.PHONY: test fmt clippy unit doc independent browser screenshot bench decide demo docs package soak
 
 test: fmt clippy unit doc independent docs browser
 
@@ -61,6 +61,12 @@ decide: .venv/ready
 	cargo build --release --locked
 	.venv/bin/pip install --quiet -r bench/decide-requirements.txt
 	.venv/bin/python bench/decide.py
+
+# Writers killed at random moments and in pairs, 200 and 50 times; a million changed files for the readers, and
+# fifty thousand changed results; an hour.
+soak:
+	AGEPATH_SOAK=200 cargo test --locked -p agepath-cli --test results _writer -- --nocapture
+	AGEPATH_SOAK=1000000 cargo test --locked -p agepath --test mutations -- --nocapture
 
 demo:
 	cargo run --release --locked -- demo

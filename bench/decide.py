@@ -76,12 +76,21 @@ def agepath(binary, train, test, noise, seed, options):
         subprocess.run([binary, "predict", "out", "test.csv", "-o", "p.csv"], cwd=work, check=True)
         record = json.loads((work / "out/path.json").read_text())
         summary = json.loads((work / "out/summary.json").read_text())
-        seen = pd.read_csv(work / "out/train.csv.gz")
+        seen = training_rows(work / "out/train.npz", record["problem"])
         bad = np.isin(record["problem"]["rows"], record["noise"]["rows"])
         scores = {int(r["row"]): float(r["score"]) for r in csv.DictReader(open(work / "out/suspects.csv"))}
         score = np.array([scores[row] for row in record["problem"]["rows"]])
         prediction = pd.read_csv(work / "p.csv")["prediction"].to_numpy()
         return seen, bad, score, prediction, summary["chosen"]
+
+
+def training_rows(file, problem):
+    """The training rows as the path saw them, noise included; the last column is the target."""
+    rows = np.load(file)
+    y, classes = rows["y"], problem.get("classes")
+    table = pd.DataFrame(rows["X"], columns=problem["features"])
+    table[problem["target"]] = np.where(y > 0, classes[1], classes[0]) if classes else y
+    return table
 
 
 def robust_target(model):

@@ -88,7 +88,7 @@ class Command:
 
     def at(self, run: Run, ages) -> list[dict]:
         flags = [part for age in ages for part in ("--age", repr(float(age)))]
-        return [json.loads(line) for line in self.call("at", run.directory, *flags).splitlines()]
+        return [json.loads(line) for line in self.call("at", run.directory, "--solver-units", *flags).splitlines()]
 
 
 @dataclass

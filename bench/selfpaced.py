@@ -11,7 +11,6 @@ Shared by the benchmark's baseline and by the independent tests; shares nothing 
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,21 +174,15 @@ def spec_of(problem: dict) -> Spec:
 
 
 def read_run(directory: Path) -> Run:
-    """Reads path.json and train.csv.gz and converts the rows to the solver's units."""
+    """Reads path.json and train.npz and converts the rows to the solver's units."""
     path = json.loads((directory / "path.json").read_text())
     problem = path["problem"]
-    with gzip.open(directory / "train.csv.gz", "rt") as lines:
-        next(lines)
-        table = [line.rstrip("\n").split(",") for line in lines]
-    X = np.array([row[:-1] for row in table], dtype=float)
+    rows = np.load(directory / "train.npz")
+    X, y = rows["X"], rows["y"]
     if problem.get("x_mean") is not None:
         X = X - np.array(problem["x_mean"])
     if problem.get("x_scale") is not None:
         X = X / np.array(problem["x_scale"])
-    target = [row[-1] for row in table]
-    if problem.get("classes"):
-        y = np.where(np.array(target) == str(problem["classes"][1]), 1.0, -1.0)
-    else:
-        shift, scale = problem.get("y_shift") or 0.0, problem.get("y_scale") or 1.0
-        y = (np.array(target, dtype=float) - shift) / scale
+    if not problem.get("classes"):
+        y = (y - (problem.get("y_shift") or 0.0)) / (problem.get("y_scale") or 1.0)
     return Run(np.asfortranarray(X), y, spec_of(problem), path, directory)

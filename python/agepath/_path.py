@@ -299,12 +299,19 @@ class Path:
 
     # Keeping it
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
+    def save(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes the path and its training rows to a directory, as ``agepath path`` does.
 
-        ``agepath at DIRECTORY --age A`` and :meth:`load` read it back to the last bit.
+        ``agepath at DIRECTORY --age A`` and :meth:`load` read it back to the last bit. The files are written aside and swapped
+        in whole; an earlier result in the directory is replaced.
+
+        Parameters
+        ----------
+        directory : str or path-like
+        force : bool, default=False
+            Write to the directory even if it holds other things than an earlier result; files of other names are kept.
         """
-        self._run.save(directory)
+        self._run.save(directory, force)
 
     def to_html(self, file: str | os.PathLike[str]) -> None:
         """Writes the report: one page that needs no network, to look at in a browser.

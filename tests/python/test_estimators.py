@@ -79,7 +79,7 @@ def test_the_same_bits_as_the_command(kind, diabetes, cancer, tmp_path):
             "--ages", "0.5:20", "--l1-ratio", 0.5, "--alpha", 0.01, "--c", 1)  # fmt: skip
     path = age_path(X, y, model=kind, ages=(0.5, 20), alpha=0.01, l1_ratio=0.5, C=1.0)
     ages = [0.6, 1.7, 3.0, 19.0]
-    lines = command("at", tmp_path / "run", *(f"--age={age}" for age in ages)).splitlines()
+    lines = command("at", tmp_path / "run", "--solver-units", *(f"--age={age}" for age in ages)).splitlines()
     ours = path.at(ages)
     for k, line in enumerate(map(json.loads, lines)):
         if kind == "svm":
@@ -93,7 +93,7 @@ def test_the_same_bits_as_the_command(kind, diabetes, cancer, tmp_path):
     theirs = Path.load(tmp_path / "run")
     assert (theirs.coef(1.7) == path.coef(1.7)).all()
     path.save(tmp_path / "ours")
-    again = command("at", tmp_path / "ours", "--age", ages[1])
+    again = command("at", tmp_path / "ours", "--solver-units", "--age", ages[1])
     assert json.loads(again) == json.loads(lines[1])
 
 

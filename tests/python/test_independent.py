@@ -54,7 +54,7 @@ def compute(data: Path, directory: Path, *options, ages=(LOW, HIGH)) -> Run:
 
 def solutions(run: Run, ages) -> list[dict]:
     flags = [part for age in ages for part in ("--age", repr(float(age)))]
-    points = [json.loads(line) for line in agepath("at", run.directory, *flags).splitlines()]
+    points = [json.loads(line) for line in agepath("at", run.directory, "--solver-units", *flags).splitlines()]
     assert [p["age"] for p in points] == pytest.approx(list(ages), rel=1e-15)
     return points
 

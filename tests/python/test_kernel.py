@@ -88,7 +88,7 @@ def test_the_path_is_where_acs_goes_until_the_first_jump(run):
     first = max((e["age"] for e in run.path["events"] if e["kind"] == "jump"), default=low)
     ages = np.geomspace(high, first, 6)[:-1]
     flags = [part for age in ages for part in ("--age", repr(float(age)))]
-    points = [json.loads(line) for line in agepath("at", run.directory, *flags).splitlines()]
+    points = [json.loads(line) for line in agepath("at", run.directory, "--solver-units", *flags).splitlines()]
     z = run.y.copy()
     for age in [20.0 * high, 4.0 * high, *ages]:
         z, _ = acs(run, K, z, age, stop=1e-8)

@@ -1,14 +1,15 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
+use crate::reading::ReadArgs;
 use crate::source;
-use agepath::dataset::{self, Encoding, Folds, Impute, Noise, ReadOptions, TARGET_SCALES, TargetScale};
+use agepath::dataset::{self, Encoding, Folds, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
-use agepath::report::PlotFormat;
+use agepath::report::{Overwrite, PlotFormat};
 use agepath::select::{METRICS, RULES, Rule};
 use agepath::space::{Gamma, KERNELS, KernelChoice, KernelParameters};
 use anyhow::Result;
@@ -27,18 +28,11 @@ pub struct PathArgs {
     /// Directory to write to
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Target column [default: the last one]
-    #[arg(long, value_name = "NAME")]
-    target: Option<String>,
-    /// Fill in missing values [default: they are refused]
-    #[arg(long, value_parser = imputations())]
-    impute: Option<String>,
-    /// Refuse columns of categories [default: each category becomes a column of 0 and 1]
+    /// Write to the directory even if it holds other things than an earlier result; files of other names are kept
     #[arg(long)]
-    strict: bool,
-    /// Model [default: by the target: numbers lasso, classes logistic]
-    #[arg(long, value_parser = models())]
-    model: Option<String>,
+    force: bool,
+    #[command(flatten)]
+    reading: ReadArgs,
     /// Penalty strength of the regressions
     #[arg(long, default_value_t = Strength::default().alpha, allow_negative_numbers = true)]
     alpha: f64,
@@ -146,6 +140,11 @@ pub struct Talk {
 }
 
 impl PathArgs {
+    /// Which directories may be written to.
+    pub fn overwrite(&self) -> Overwrite {
+        if self.force { Overwrite::Anything } else { Overwrite::Results }
+    }
+
     /// The data.
     pub fn table(&self) -> Result<dataset::Table> {
         source::read(&self.data, &self.read_options(None)?)
@@ -153,20 +152,14 @@ impl PathArgs {
 
     /// How the data is read; another file follows the encoding of the first.
     fn read_options(&self, encoding: Option<&Encoding>) -> Result<ReadOptions> {
-        Ok(ReadOptions {
-            target: self.target.clone(),
-            impute: self.impute.as_deref().map(Impute::by_name).transpose()?.unwrap_or_default(),
-            strict: self.strict,
-            encoding: encoding.cloned(),
-            ..ReadOptions::default()
-        })
+        Ok(ReadOptions { encoding: encoding.cloned(), ..self.reading.options()? })
     }
 
     /// What is made of the data, but for the rows that validate.
     pub fn prepare(&self) -> Result<PrepareOptions> {
         let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
         let options = PrepareOptions {
-            model: self.model.clone(),
+            model: self.reading.model.clone(),
             strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, loss: self.loss_parameters() },
             kernel: self.kernel()?,
             pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
@@ -278,10 +271,6 @@ fn validation_help() -> String {
         "Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none \
          [default: {VALIDATION_FRACTION}, or none with --cv]"
     )
-}
-
-fn imputations() -> PossibleValuesParser {
-    choices(dataset::IMPUTATIONS.iter().map(|(name, _, summary)| (*name, *summary)))
 }
 
 /// The metrics.

@@ -1,12 +1,12 @@
 //! `agepath path` with more than two classes: one path per class, and what they say together.
 
-use crate::path::{Job, Place, say_notices, say_summary};
+use crate::path::{Job, Place, say_notices, say_summary, write_plots};
 use crate::progress::Watcher;
 use agepath::dataset::Table;
 use agepath::decide::{DecideOptions, Kept};
 use agepath::one_vs_rest::OneVsRest;
 use agepath::path::End;
-use agepath::report::{self, ClassRun, ClassesReport, class_dir};
+use agepath::report::{self, ClassRun, ClassesReport, Staging, class_dir};
 use anyhow::Result;
 
 /// Runs the command.
@@ -19,20 +19,22 @@ pub fn run(job: Job, table: &Table, classes: &OneVsRest) -> Result<()> {
     classes.validate(&job.decide_options)?;
     say_notices(&classes.notices, args.talk);
 
+    let staging = Staging::begin(&args.output, args.overwrite())?;
     let watcher = Watcher::new(args.talk.quiet)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut plots) = (Vec::new(), Vec::new());
     for (k, name) in classes.names().iter().enumerate() {
         let prepared = classes.prepare(k)?;
         if k == 0 {
             say_notices(&prepared.notices, args.talk);
         }
         let place = Place {
-            dir: &args.output.join(class_dir(k)),
+            dir: &staging.dir().join(class_dir(k)),
             plot: args.plot.as_ref().map(|file| report::class_file(file, k)),
             test: test.as_ref().map(|rows| rows.against_rest(k)),
             title: &format!("class {name}: "),
         };
         let done = job.compute(&prepared, place, &watcher)?;
+        plots.extend(done.plot);
         let judged = prepared.validation.is_some() || job.decide_options.folds.is_some();
         let kept = judged.then(|| Kept::or_largest(done.choice, &prepared, &done.path)).transpose()?;
         runs.push(ClassRun::new(&prepared, kept.as_ref(), done.summary)?);
@@ -42,6 +44,8 @@ pub fn run(job: Job, table: &Table, classes: &OneVsRest) -> Result<()> {
     }
     watcher.finish();
     let report = ClassesReport::new(classes, runs, Some(&job.command));
-    let files = report::write_classes(&args.output, &report)?;
+    let files = report::write_classes(staging.dir(), &report)?;
+    staging.commit()?;
+    write_plots(&plots)?;
     say_summary(&report.summary, report.suspects.as_deref(), args, &files)
 }

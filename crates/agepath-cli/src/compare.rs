@@ -1,10 +1,11 @@
 //! `agepath compare`: baselines and the age-path side by side.
 
-use crate::args::{Talk, choices, metrics, models, noise_help, pacings};
+use crate::args::{Talk, choices, metrics, noise_help, pacings};
 use crate::output::emit;
+use crate::reading::ReadArgs;
 use crate::source;
 use agepath::baseline::{self, Baseline, CompareOptions, Mospl, MosplOptions, compare};
-use agepath::dataset::{Noise, ReadOptions};
+use agepath::dataset::Noise;
 use agepath::loss::LossParameters;
 use agepath::model::Strength;
 use agepath::pacing::{PacingParameters, PacingSpec};
@@ -21,12 +22,8 @@ use std::path::PathBuf;
 pub struct CompareArgs {
     /// The data, in any format that `agepath path` reads
     data: PathBuf,
-    /// Target column [default: the last one]
-    #[arg(long, value_name = "NAME")]
-    target: Option<String>,
-    /// Model of the path, the convex model and ACS [default: by the target: numbers lasso, two classes logistic]
-    #[arg(long, value_parser = models())]
-    model: Option<String>,
+    #[command(flatten)]
+    reading: ReadArgs,
     /// Penalty strength of the regressions
     #[arg(long, default_value_t = Strength::default().alpha, allow_negative_numbers = true)]
     alpha: f64,
@@ -69,7 +66,7 @@ impl CompareArgs {
     fn options(&self) -> Result<CompareOptions> {
         let loss = LossParameters { c: self.c, ..LossParameters::default() };
         let prepare = PrepareOptions {
-            model: self.model.clone(),
+            model: self.reading.model.clone(),
             strength: Strength { alpha: self.alpha, loss, ..Strength::default() },
             pacing: PacingSpec::by_name(&self.pacing, &PacingParameters::default())?,
             noise: self.noise,
@@ -89,7 +86,7 @@ impl CompareArgs {
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<()> {
     let options = args.options()?;
-    let table = source::read(&args.data, &ReadOptions { target: args.target.clone(), ..ReadOptions::default() })?;
+    let table = source::read(&args.data, &args.reading.options()?)?;
     let mospl = Mospl { options: MosplOptions { generations: args.generations, ..MosplOptions::default() } };
     let mut baselines = baseline::registry();
     for b in &mut baselines {

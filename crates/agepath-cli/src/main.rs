@@ -5,18 +5,21 @@ mod at;
 mod classes;
 mod compare;
 mod demo;
+mod explain;
 mod output;
 mod path;
 mod predict;
 mod progress;
+mod reading;
+mod shell;
 mod source;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Exact solution paths of self-paced learning.
 #[derive(Parser)]
-#[command(name = "agepath", version, about, propagate_version = true)]
+#[command(name = "agepath", version, about, propagate_version = true, after_help = explain::AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -34,6 +37,12 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Do the whole job on embedded data with corrupted rows; writes ./agepath-demo/
     Demo(demo::DemoArgs),
+    /// Explain the words: age, pacing, zone, jump and others
+    Explain(explain::ExplainArgs),
+    /// Print completions for a shell
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page, or write one per subcommand
+    Man(shell::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +52,9 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

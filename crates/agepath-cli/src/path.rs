@@ -9,7 +9,7 @@ use agepath::decide::{Choice, DecideOptions, decide, follow};
 use agepath::one_vs_rest::OneVsRest;
 use agepath::path::{Path, PathOptions, Progress};
 use agepath::prepare::{PrepareOptions, Prepared, prepare};
-use agepath::report::{self, Report, Summary};
+use agepath::report::{self, PlotFormat, Report, Staging, Summary};
 use agepath::suspects::Suspect;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -48,6 +48,15 @@ pub struct Done {
     pub choice: Option<Choice>,
     pub summary: Summary,
     pub files: Vec<&'static str>,
+    pub plot: Option<Figure>,
+}
+
+/// The bytes of a figure and the file they go to.
+pub type Figure = (Vec<u8>, PathBuf);
+
+/// Figures are written after the result: they may be wanted in its directory.
+pub fn write_plots(figures: &[Figure]) -> Result<()> {
+    figures.iter().try_for_each(|(bytes, file)| Ok(report::write_bytes(file, bytes)?))
 }
 
 impl Job<'_> {
@@ -56,18 +65,19 @@ impl Job<'_> {
         let test = args.test_table(table)?.map(|rows| rows.dataset_like(&prepared.train)).transpose()?;
         self.decide_options.validate(prepared)?;
         say_notices(&prepared.notices, args.talk);
+        let staging = Staging::begin(&args.output, args.overwrite())?;
         let watcher = Watcher::new(args.talk.quiet)?;
-        let place = Place { dir: &args.output, plot: args.plot.clone(), test, title: "" };
+        let place = Place { dir: staging.dir(), plot: args.plot.clone(), test, title: "" };
         let done = self.compute(prepared, place, &watcher)?;
         watcher.finish();
+        staging.commit()?;
+        write_plots(done.plot.as_slice())?;
         let suspects = done.choice.as_ref().map(|c| &c.suspects[..]);
         say_summary(&done.summary, suspects, args, &done.files)
     }
 
     /// Follows the path, decides, and writes everything to its place.
     pub fn compute(&self, prepared: &Prepared, place: Place, watcher: &Watcher) -> Result<Done> {
-        // The path is on disk before anything is made of it.
-        report::create_dir(place.dir)?;
         let (path, path_options) = self.follow(prepared, place.title, watcher)?;
         let mut files = report::write_path(place.dir, prepared, &path)?;
 
@@ -83,13 +93,12 @@ impl Job<'_> {
             test: place.test.as_ref(),
         };
         files.push(report::write_report(place.dir, &report)?);
-        if let Some(file) = &place.plot {
-            report::write_plot(file, &report)?;
-        }
+        let draw = |file: PathBuf| -> Result<Figure> { Ok((report::plot(&report, PlotFormat::of(&file)?)?, file)) };
+        let plot = place.plot.map(draw).transpose()?;
         if self.args.talk.verbose {
             note(&format!("work: {:?}", path.work));
         }
-        Ok(Done { path, choice, summary, files })
+        Ok(Done { path, choice, summary, files, plot })
     }
 
     fn follow(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<(Path, PathOptions)> {

@@ -1,9 +1,10 @@
 //! `agepath predict`: what a computed model says about other rows.
 
-use crate::output::emit;
+use crate::output::{emit, note};
+use crate::reading::{SizeArgs, imputation, imputations};
 use crate::source;
-use agepath::dataset::ReadOptions;
-use agepath::report::{Predictor, write_predictions};
+use agepath::dataset::{ReadOptions, Unknown};
+use agepath::report::{Predictor, short, write_bytes};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
@@ -21,6 +22,15 @@ pub struct PredictArgs {
     /// CSV file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Fill in missing values by the training rows [default: they are refused unless missing values of the column were filled in
+    /// when the path was computed]
+    #[arg(long, value_parser = imputations())]
+    impute: Option<String>,
+    #[command(flatten)]
+    sizes: SizeArgs,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 /// Runs the command.
@@ -29,12 +39,22 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     let options = ReadOptions {
         target: Some(predictor.target().to_owned()),
         target_optional: true,
-        encoding: Some(predictor.encoding().clone()),
+        encoding: Some(predictor.encoding(imputation(args.impute.as_deref())?)),
+        unknown: Unknown::None,
+        limits: args.sizes.limits(),
         ..ReadOptions::default()
     };
-    let predictions = predictor.predict(&source::read(&args.data, &options)?)?;
+    let table = source::read(&args.data, &options)?;
+    let predictions = predictor.predict(&table)?;
+    let scores = predictor.scores(&table, &predictions)?;
+    if !args.quiet {
+        table.notices.iter().for_each(|notice| note(&format!("note: {notice}")));
+        for (name, score, rows) in scores {
+            note(&format!("{name} {} over {rows} rows with a target", short(score)));
+        }
+    }
     match &args.output {
-        Some(file) => write_predictions(file, &predictions)?,
+        Some(file) => write_bytes(file, predictions.to_csv().as_bytes())?,
         None => emit(|out| out.write_all(predictions.to_csv().as_bytes()))?,
     }
     Ok(())

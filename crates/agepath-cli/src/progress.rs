@@ -1,5 +1,6 @@
 //! Shows where the tracker is, and stops it on Ctrl-C.
 
+use crate::output::note;
 use agepath::path::Progress;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,6 +30,7 @@ impl Watcher {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
+            note("stopping, writing what is there…; press Ctrl-C again to leave at once");
         })
         .context("cannot listen for Ctrl-C")?;
         let wanted = !quiet && std::io::stderr().is_terminal();

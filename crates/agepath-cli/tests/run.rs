@@ -20,7 +20,8 @@ fn files(dir: &Path) -> Vec<String> {
     names
 }
 
-const ALL: [&str; 6] = ["model.json", "path.json", "report.html", "summary.json", "suspects.csv", "train.csv.gz"];
+const ALL: [&str; 7] =
+    ["manifest.json", "model.json", "path.json", "report.html", "summary.json", "suspects.csv", "train.npz"];
 
 #[test]
 fn the_demonstration_finds_bad_rows() {
@@ -98,11 +99,22 @@ fn any_age_can_be_asked_for_afterwards() {
     let arguments = ["path", "builtin:diabetes", "--noise", "outliers:0.2", "-o", "out", "--ages", "0.5:9", "--quiet"];
     assert_eq!(agepath(dir.path(), &arguments, b"").code, 0);
     let path = json(&dir.path().join("out/path.json"));
-    let ran = agepath(dir.path(), &["at", "out", "--age", "0.5", "--age", "2.25"], b"");
+    let ran = agepath(dir.path(), &["at", "out", "--solver-units", "--age", "0.5", "--age", "2.25"], b"");
     assert_eq!(ran.code, 0, "{ran:?}");
     let lines: Vec<Value> = ran.stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     let n = path["problem"]["n"].as_u64().unwrap() as usize;
+    let names = path["problem"]["features"].as_array().unwrap();
+    let users = agepath(dir.path(), &["at", "out", "--age", "2.25"], b"");
+    let users: Value = serde_json::from_str(&users.stdout).unwrap();
+    for (j, name) in names.iter().enumerate() {
+        // From the units of the data to those of the solver.
+        let unit = path["problem"]["x_scale"][j].as_f64().unwrap() / path["problem"]["y_scale"].as_f64().unwrap();
+        let (user, solver) = (users["coef"][name.as_str().unwrap()].as_f64().unwrap(), &lines[1]["coef"][j]);
+        assert!((user * unit - solver.as_f64().unwrap()).abs() < 1e-12, "{name}");
+    }
+    assert_eq!(users["rows"], path["problem"]["rows"]);
+    assert_eq!((&users["weights"], &users["kkt"]), (&lines[1]["weights"], &lines[1]["kkt"]));
     for (line, age) in lines.iter().zip([0.5, 2.25]) {
         assert_eq!(line["age"], age);
         assert!(line["kkt"].as_f64().unwrap() < 1e-9, "{}", line["kkt"]);
@@ -146,7 +158,10 @@ fn without_validation_no_age_is_chosen_and_old_files_go() {
     assert_eq!(files(&dir.path().join("out")), ALL);
     let ran = agepath(dir.path(), &[&base[..], &["--validation", "0"]].concat(), b"");
     assert!(ran.stdout.contains("none chosen"), "{ran:?}");
-    assert_eq!(files(&dir.path().join("out")), ["path.json", "report.html", "summary.json", "train.csv.gz"]);
+    assert_eq!(
+        files(&dir.path().join("out")),
+        ["manifest.json", "path.json", "report.html", "summary.json", "train.npz"]
+    );
     let path = json(&dir.path().join("out/path.json"));
     assert_eq!(path["problem"]["n"], 442);
 }
@@ -216,8 +231,13 @@ fn predictions_are_those_of_model_json() {
     assert_ne!(other.stdout, ran.stdout);
     let outside = agepath(dir.path(), &["predict", "out", "-", "--age", "1e9"], b"b,a,colour\n4,2,red\n");
     assert_eq!((outside.code, outside.stdout.as_str()), (1, ""));
-    let unknown = agepath(dir.path(), &["predict", "out", "-"], b"b,a,colour\n4,2,pink\n");
-    assert!(unknown.code == 1 && unknown.stderr.contains("line 2") && unknown.stderr.contains("pink"), "{unknown:?}");
+    // A category nobody has seen is none of the known ones, and that is said.
+    let unknown = agepath(dir.path(), &["predict", "out", "-"], b"b,a,colour\n4,2,pink\n4,2,red\n");
+    assert!(unknown.code == 0 && unknown.stderr.contains("line 2") && unknown.stderr.contains("pink"), "{unknown:?}");
+    let lines: Vec<&str> = unknown.stdout.lines().collect();
+    let pink: f64 = lines[1].strip_prefix("0,").unwrap().parse().unwrap();
+    assert!((pink - (direct - coef(2))).abs() < 1e-9 * direct.abs(), "{pink} {direct}");
+    assert_eq!(lines[2].strip_prefix("1,").unwrap().parse::<f64>().unwrap(), printed);
     let absent = agepath(dir.path(), &["predict", "out", "-"], b"b,colour\n4,red\n");
     assert!(absent.code == 1 && absent.stderr.contains("\"a\""), "{absent:?}");
 }
@@ -309,7 +329,7 @@ fn a_reader_that_goes_away_is_no_error() {
 fn an_interrupted_path_is_written_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
     // The largest embedded set: its path takes much longer than a signal.
-    let mut child = command(dir.path(), &["path", "builtin:digits", "-o", "out"])
+    let mut child = command(dir.path(), &["path", "builtin:digits", "--task", "numbers", "-o", "out"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -346,7 +366,7 @@ fn an_svm_without_a_kernel_is_a_linear_model() {
     let model = json(&dir.path().join("out/model.json"));
     assert_eq!(model["coef"].as_array().unwrap().len(), 30);
     assert!(model.get("kernel").is_none_or(Value::is_null), "{model}");
-    let at = agepath(dir.path(), &["at", "out", "--age", "2.5"], b"");
+    let at = agepath(dir.path(), &["at", "out", "--solver-units", "--age", "2.5"], b"");
     assert_eq!(at.code, 0, "{at:?}");
     let point: Value = serde_json::from_str(at.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(point["coef"].as_array().unwrap().len(), 30);

@@ -10,7 +10,7 @@ use agepath::loss::LossParameters;
 use agepath::one_vs_rest::{OneVsRest, Verdict, combine, normalise, winner};
 use agepath::path::{Cause, End, Kind, Path, Point, Progress};
 use agepath::prepare::{Prepared, prepare_rows};
-use agepath::report::{self, PathFile, Report, Restored, Summary};
+use agepath::report::{self, Overwrite, PathFile, Report, Restored, Staging, Summary};
 use agepath::suspects::{Suspect, entry_ages};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -480,15 +480,17 @@ impl Run {
         entry_ages(&self.inner.prepared.problem, &self.inner.path).into_pyarray(py)
     }
 
-    /// Writes the files of the command to a directory.
-    fn save(&self, dir: PathBuf) -> PyResult<()> {
+    /// Writes the files of the command to a directory; with `force`, also to one that holds other things.
+    fn save(&self, dir: PathBuf, force: bool) -> PyResult<()> {
         let (prepared, path, choice) = (&self.inner.prepared, &self.inner.path, self.inner.choice());
+        let overwrite = if force { Overwrite::Anything } else { Overwrite::Results };
         let write = || {
-            report::create_dir(&dir)?;
-            report::write_path(&dir, prepared, path)?;
-            report::write_choice(&dir, prepared, choice, &Summary::new(prepared, path, choice))
+            let staging = Staging::begin(&dir, overwrite)?;
+            report::write_path(staging.dir(), prepared, path)?;
+            report::write_choice(staging.dir(), prepared, choice, &Summary::new(prepared, path, choice))?;
+            staging.commit()
         };
-        write().map(|_| ()).map_err(exception)
+        write().map_err(exception)
     }
 
     /// The report of the command: one page that needs nothing else.

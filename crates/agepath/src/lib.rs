@@ -28,6 +28,7 @@ pub mod decide;
 pub mod error;
 mod linalg;
 pub mod loss;
+mod memory;
 pub mod model;
 pub mod one_vs_rest;
 pub mod pacing;

@@ -1,6 +1,6 @@
 //! Every format with good, odd and hostile files. `tests/data` was written by numpy and pandas.
 
-use agepath::dataset::{DataError, Encoding, Impute, Notice, ReadOptions, Table, read_from};
+use agepath::dataset::{DataError, Encoding, Impute, Limits, Notice, Pick, ReadOptions, Table, read_from};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
@@ -62,11 +62,18 @@ fn many_columns_are_read_in_no_time() {
         text += &(0..d).map(|j| ((i * j) % 7).to_string()).collect::<Vec<_>>().join(",");
         text += &format!(",{i}\n");
     }
-    let table = good(&text);
+    assert!(matches!(bad(&text), DataError::TooManyColumns { columns: 100_001, limit: 50_000, .. }));
+    let more = ReadOptions { limits: Limits { columns: d, ..Limits::default() }, ..ReadOptions::default() };
+    let table = read(text.as_bytes(), &more).unwrap();
     assert_eq!((table.features.len(), table.x.len()), (d, 3 * d));
     assert_eq!(table.x[2 * d + 5], 3.0);
     let twice = text.replacen("c99999", "c7", 1);
-    assert!(matches!(bad(twice), DataError::DuplicateColumn { column, .. } if column == "c7"));
+    let twice = read(twice.as_bytes(), &more).unwrap_err();
+    assert!(matches!(twice, DataError::DuplicateColumn { column, .. } if column == "c7"));
+    // Whoever names columns may choose among any number of them.
+    let pick = Pick { columns: vec!["c7".into(), "c9".into()], ..Pick::default() };
+    let some = read(text.as_bytes(), &ReadOptions { pick, ..ReadOptions::default() }).unwrap();
+    assert_eq!(some.features, ["c7", "c9"]);
 }
 
 #[test]
@@ -125,9 +132,9 @@ fn missing_values_are_refused_or_filled_in() {
     let follow = ReadOptions { encoding: Some(table.encoding), ..ReadOptions::default() };
     assert_eq!(read(b"a,c,y\nNA,v,1\n100,v,1\n", &follow).unwrap().x[0], 5.0);
     // A target cannot be made up.
-    assert!(
-        matches!(read(b"a,y\n1,\n2,3\n", &impute()).unwrap_err(), DataError::Missing { column, .. } if column == "y")
-    );
+    let target = read(b"a,y\n1,\n2,3\n", &impute()).unwrap_err();
+    assert!(matches!(target, DataError::MissingTarget { line: 2, count: 1, rows: 2, .. }), "{target}");
+    assert!(!target.to_string().contains("--impute"), "{target}");
     assert!(
         matches!(read(b"a,b,y\n1,,3\n2,,4\n", &impute()).unwrap_err(), DataError::Missing { column, .. } if column == "b")
     );

@@ -3,7 +3,7 @@
 
 use super::DataError;
 use super::encode::{Column, Raw, check_names};
-use super::read::{Place, is_missing};
+use super::read::{Place, clip, is_missing};
 
 /// Whether a text begins like ARFF.
 pub(super) fn looks_like(text: &str) -> bool {
@@ -29,10 +29,13 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Raw, DataError> {
     let mut data = false;
     for (k, line) in text.lines().enumerate() {
         let (number, line) = (k as u64 + 1, line.trim());
-        let wrong = || DataError::NotEntry { file: file.into(), line: number, value: line.into() };
+        let wrong = || DataError::NotEntry { file: file.into(), line: number, value: clip(line) };
         if line.is_empty() || line.starts_with('%') {
         } else if data {
-            rows.push(row(line, &attributes).ok_or_else(wrong)?);
+            let fields = row(line, &attributes).ok_or_else(wrong)?;
+            let fields =
+                fields.map_err(|index| DataError::DuplicateIndex { file: file.into(), line: number, index })?;
+            rows.push(fields);
             let (expected, found) = (attributes.len(), rows.last().map_or(0, Vec::len));
             if found != expected {
                 return Err(DataError::Ragged { file: file.into(), line: number, expected, found });
@@ -52,7 +55,7 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Raw, DataError> {
     check_names(file, &attributes.iter().map(|a| a.name.clone()).collect::<Vec<_>>())?;
     let columns = attributes.iter().enumerate().map(|(j, a)| column(file, a, j, &rows, &lines));
     let columns = columns.collect::<Result<_, _>>()?;
-    Ok(Raw { file: file.into(), columns, target: None, lines, notices: Vec::new() })
+    Ok(Raw { file: file.into(), columns, target: None, lines, notices: Vec::new(), picked: false })
 }
 
 /// A name, possibly quoted, and a type.
@@ -91,22 +94,33 @@ fn fields(line: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(out)
 }
 
-fn row(line: &str, attributes: &[Attribute]) -> Option<Vec<String>> {
-    let Some(sparse) = line.strip_prefix('{') else { return fields(line) };
+/// The fields of a row; the index that a sparse row names twice; nothing if it is not understood.
+fn row(line: &str, attributes: &[Attribute]) -> Option<Result<Vec<String>, usize>> {
+    let Some(sparse) = line.strip_prefix('{') else { return fields(line).map(Ok) };
     let zero = |a: &Attribute| if a.numeric { "0".into() } else { a.levels.first().cloned().unwrap_or_default() };
     let mut out: Vec<String> = attributes.iter().map(zero).collect();
     let body = sparse.strip_suffix('}')?.trim();
+    let mut named = vec![false; out.len()];
     for entry in fields(body)?.iter().filter(|_| !body.is_empty()) {
         let (index, value) = entry.split_once(char::is_whitespace)?;
-        *out.get_mut(index.parse::<usize>().ok()?)? = value.trim().trim_matches(['\'', '"']).to_owned();
+        let index = index.parse::<usize>().ok()?;
+        *out.get_mut(index)? = value.trim().trim_matches(['\'', '"']).to_owned();
+        if std::mem::replace(&mut named[index], true) {
+            return Some(Err(index));
+        }
     }
-    Some(out)
+    Some(Ok(out))
 }
 
 fn column(file: &str, a: &Attribute, j: usize, rows: &[Vec<String>], lines: &[u64]) -> Result<Column, DataError> {
     let missing = rows.iter().position(|r| is_missing(&r[j])).map(|i| (i, rows[i][j].clone()));
     let name = a.name.clone();
     if !a.numeric {
+        let declared = |value: &String| a.levels.is_empty() || is_missing(value) || a.levels.contains(value);
+        if let Some(i) = rows.iter().position(|r| !declared(&r[j])) {
+            let (line, value, levels) = (lines[i], clip(&rows[i][j]), a.levels.join(", "));
+            return Err(DataError::Undeclared { file: file.into(), line, column: name, value, levels });
+        }
         let text = rows.iter().map(|r| (!is_missing(&r[j])).then(|| r[j].clone())).collect();
         return Ok(Column { missing, ..Column::text(name, text) });
     }

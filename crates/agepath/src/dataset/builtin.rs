@@ -29,11 +29,13 @@ mod tests {
         let shapes = [("diabetes", 442, 10), ("breast_cancer", 569, 30), ("digits", 1797, 64)];
         for (name, n, d) in shapes {
             let table = builtin(name, &ReadOptions::default()).unwrap();
-            let set = table.dataset(table.guess()).unwrap();
+            let set = table.dataset(if name == "breast_cancer" { table.guess() } else { TargetKind::Real }).unwrap();
             assert_eq!((set.len(), set.features().len()), (n, d), "{name}");
         }
         let cancer = builtin("breast_cancer", &ReadOptions::default()).unwrap();
         assert_eq!(cancer.guess(), TargetKind::Sign);
+        let digits = builtin("digits", &ReadOptions::default()).unwrap();
+        assert_eq!((digits.guess(), digits.many_classes().unwrap().unwrap().names().len()), (TargetKind::Sign, 10));
     }
 
     #[test]

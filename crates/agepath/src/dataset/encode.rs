@@ -1,7 +1,9 @@
 //! From columns as they were read to numbers: categories become indicator columns, missing values are refused or filled in.
 //! What was done is an [`Encoding`], so that other rows can be treated the same way.
 
-use super::{DataError, Notice, Table, format_number, median};
+use super::read::clip;
+use super::{DataError, Dataset, Notice, Table, format_number, median};
+use crate::loss::TargetKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,6 +12,54 @@ const MAX_LEVELS: usize = 100;
 
 /// How many names a message lists.
 const LISTED: usize = 8;
+
+/// Fewer rows than this may count up by chance.
+const FEWEST_IDENTIFIERS: usize = 20;
+
+/// Which columns are used, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pick {
+    /// Left out. Default: none.
+    pub drop: Vec<String>,
+    /// If not empty, the only ones that are used besides the target.
+    pub columns: Vec<String>,
+    /// Numbers that are names, like postcodes: each becomes a column. Default: none.
+    pub categorical: Vec<String>,
+}
+
+impl Pick {
+    /// Whether a column is used.
+    pub(super) fn keeps(&self, name: &str) -> bool {
+        let among = |list: &[String]| list.iter().any(|n| n == name);
+        !among(&self.drop) && (self.columns.is_empty() || among(&self.columns))
+    }
+
+    /// Refuses names that are not there.
+    pub(super) fn check(&self, file: &str, names: &[&str]) -> Result<(), DataError> {
+        let mut asked = self.drop.iter().chain(&self.columns).chain(&self.categorical);
+        match asked.find(|name| !names.contains(&name.as_str())) {
+            Some(name) => Err(no_column(file, name, names)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// No column has the name.
+fn no_column(file: &str, name: &str, names: &[&str]) -> DataError {
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    let columns = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ") + more;
+    DataError::NoColumn { file: file.into(), column: name.into(), columns }
+}
+
+/// What becomes of categories that another file's encoding does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unknown {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They are none of the known ones, and a notice says so.
+    None,
+}
 
 /// What becomes of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +98,9 @@ pub struct ColumnCode {
     /// What takes the place of a missing value, as text; none: missing values are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<String>,
+    /// Whether it holds dates, which became days since 1970.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dates: bool,
 }
 
 impl ColumnCode {
@@ -71,13 +124,34 @@ impl Encoding {
 
     /// Columns of numbers as they are.
     pub fn numbers(names: &[String]) -> Encoding {
-        let code = |name: &String| ColumnCode { column: name.clone(), levels: None, fill: None };
+        let code = |name: &String| ColumnCode { column: name.clone(), levels: None, fill: None, dates: false };
         Encoding(names.iter().map(code).collect())
+    }
+
+    /// The same with every missing value filled in, by the training rows: the median, or the commonest category.
+    pub(crate) fn filled(&self, train: &Dataset) -> Encoding {
+        let mut at = 0;
+        let fill = |code: &ColumnCode| {
+            let width = code.levels.as_ref().map_or(1, Vec::len);
+            let column = |j: usize| (0..train.len()).map(move |i| train.matrix().value(i, j));
+            let own = match &code.levels {
+                None => format_number(median(column(at).collect())),
+                Some(levels) => {
+                    let count = |k: &usize| column(at + k).filter(|v| *v != 0.0).count();
+                    // The first of equals, as when it is learned.
+                    let commonest = (0..levels.len()).rev().max_by_key(count);
+                    commonest.map_or_else(String::new, |k| levels[k].clone())
+                }
+            };
+            at += width;
+            ColumnCode { fill: Some(code.fill.clone().unwrap_or(own)), ..code.clone() }
+        };
+        Encoding(self.0.iter().map(fill).collect())
     }
 
     /// Whether every feature is a column of numbers as it is.
     pub fn is_plain(&self) -> bool {
-        self.0.iter().all(|code| code.levels.is_none() && code.fill.is_none())
+        self.0.iter().all(|code| code.levels.is_none() && code.fill.is_none() && !code.dates)
     }
 }
 
@@ -97,17 +171,55 @@ pub(super) struct Column {
     pub values: Values,
     /// What stands in the first row where a value is missing.
     pub missing: Option<(usize, String)>,
+    /// Whether the numbers were dates.
+    pub dates: bool,
 }
 
 impl Column {
     pub fn numbers(name: String, values: Vec<f64>) -> Column {
         let missing = values.iter().position(|v| v.is_nan()).map(|row| (row, "NaN".to_owned()));
-        Column { name, values: Values::Numbers(values), missing }
+        Column { name, values: Values::Numbers(values), missing, dates: false }
     }
 
     pub fn text(name: String, values: Vec<Option<String>>) -> Column {
         let missing = values.iter().position(Option::is_none).map(|row| (row, String::new()));
-        Column { name, values: Values::Text(values), missing }
+        Column { name, values: Values::Text(values), missing, dates: false }
+    }
+
+    /// Numbers that are names: one category each.
+    fn into_categories(self) -> Column {
+        let Values::Numbers(values) = self.values else { return self };
+        let values = values.into_iter().map(|v| (!v.is_nan()).then(|| format_number(v))).collect();
+        Column { values: Values::Text(values), dates: false, ..self }
+    }
+
+    /// The rows whose numbers are in `kept`.
+    fn keep(&mut self, kept: &[usize]) {
+        match &mut self.values {
+            Values::Numbers(values) => *values = kept.iter().map(|&i| values[i]).collect(),
+            Values::Text(values) => *values = kept.iter().map(|&i| values[i].take()).collect(),
+        }
+        let is_missing = |i: &usize| match &self.values {
+            Values::Numbers(values) => values[*i].is_nan(),
+            Values::Text(values) => values[*i].is_none(),
+        };
+        let first = (0..kept.len()).find(is_missing);
+        let text = self.missing.take().map_or_else(String::new, |(_, text)| text);
+        self.missing = first.map(|row| (row, text));
+    }
+
+    /// Whether it gives every row a whole number of its own: counted through, or called an identifier.
+    fn is_identifier(&self) -> bool {
+        let Values::Numbers(values) = &self.values else { return false };
+        if values.len() < FEWEST_IDENTIFIERS || self.dates || values.iter().any(|v| v.fract() != 0.0) {
+            return false;
+        }
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let name = self.name.to_lowercase();
+        let called = ["id", "index", "key"].iter().any(|word| name == *word || name.ends_with(&format!("_{word}")));
+        let span = sorted[sorted.len() - 1] - sorted[0];
+        sorted.windows(2).all(|pair| pair[0] < pair[1]) && (called || span == (sorted.len() - 1) as f64)
     }
 }
 
@@ -120,6 +232,8 @@ pub(super) struct Raw {
     /// The line of each row, counted from 1; in formats without lines, the row.
     pub lines: Vec<u64>,
     pub notices: Vec<Notice>,
+    /// Whether columns that are not wanted were left out while it was read.
+    pub picked: bool,
 }
 
 /// What is asked of the columns.
@@ -127,11 +241,18 @@ pub(super) struct Rules<'a> {
     pub impute: Impute,
     pub strict: bool,
     pub encoding: Option<&'a Encoding>,
+    pub pick: &'a Pick,
+    pub unknown: Unknown,
+    pub columns: usize,
+    pub task: Option<TargetKind>,
+    pub target_optional: bool,
 }
 
 impl Raw {
     /// The numbers, encoded by the rules.
     pub fn encode(mut self, rules: &Rules) -> Result<Table, DataError> {
+        self.pick(rules)?;
+        let rows = if rules.target_optional { (0..self.lines.len()).collect() } else { self.keep_targets()? };
         let encoding = match rules.encoding {
             Some(encoding) => encoding.clone(),
             None => self.learn(rules)?,
@@ -143,19 +264,26 @@ impl Raw {
             sources.push(*found.ok_or_else(|| self.no_column(&code.column))?);
         }
         let d = encoding.0.iter().map(|code| code.levels.as_ref().map_or(1, Vec::len)).sum();
+        if d > rules.columns {
+            return Err(DataError::TooManyColumns { file: self.file, columns: d, limit: rules.columns });
+        }
+        let mut unknown = Vec::new();
         let mut x = vec![0.0; self.lines.len() * d];
         let mut at = 0;
         for (code, &k) in encoding.0.iter().zip(&sources) {
-            self.fill(&self.columns[k], code, x.get_mut(at..).unwrap_or_default(), d)?;
+            unknown.extend(self.fill(&self.columns[k], code, x.get_mut(at..).unwrap_or_default(), d, rules.unknown)?);
             at += code.levels.as_ref().map_or(1, Vec::len);
         }
         let (target_name, labels) = match self.target.take() {
-            Some(target) => (target.name.clone(), self.labels(target)?),
+            Some(target) => (target.name.clone(), labels(target)),
             None => (String::new(), Vec::new()),
         };
+        self.notices.extend(unknown);
         self.announce(&encoding, rules);
         let features = encoding.features();
-        Ok(Table {
+        let mut table = Table {
+            rows,
+            task: rules.task,
             file: self.file,
             features,
             target_name,
@@ -164,13 +292,51 @@ impl Raw {
             lines: self.lines,
             notices: self.notices,
             encoding,
-        })
+        };
+        if rules.encoding.is_none() {
+            table.notices.extend(table.integer_classes());
+        }
+        Ok(table)
+    }
+
+    /// Leaves out the columns that are not wanted. With another file's encoding, that decides.
+    fn pick(&mut self, rules: &Rules) -> Result<(), DataError> {
+        if rules.encoding.is_some() {
+            return Ok(());
+        }
+        self.columns.retain(|column| rules.pick.keeps(&column.name));
+        for column in self.columns.iter_mut().filter(|c| rules.pick.categorical.contains(&c.name)) {
+            *column = std::mem::replace(column, Column::numbers(String::new(), Vec::new())).into_categories();
+        }
+        Ok(())
+    }
+
+    /// Leaves out the rows without a target, and returns the numbers of the others.
+    fn keep_targets(&mut self) -> Result<Vec<usize>, DataError> {
+        let rows = self.lines.len();
+        let Some(target) = self.target.as_mut().filter(|target| target.missing.is_some()) else {
+            return Ok((0..rows).collect());
+        };
+        let is_there = |i: &usize| match &target.values {
+            Values::Numbers(values) => !values[*i].is_nan(),
+            Values::Text(values) => values[*i].is_some(),
+        };
+        let kept: Vec<usize> = (0..rows).filter(is_there).collect();
+        let (count, column) = (rows - kept.len(), target.name.clone());
+        let first = (0..rows).find(|i| !is_there(i)).unwrap_or(0);
+        let (file, line) = (self.file.clone(), self.lines.get(first).copied().unwrap_or(0));
+        if 2 * count >= rows {
+            return Err(DataError::MissingTarget { file, line, column, count, rows });
+        }
+        target.keep(&kept);
+        self.columns.iter_mut().for_each(|column| column.keep(&kept));
+        self.lines = kept.iter().map(|&i| self.lines[i]).collect();
+        self.notices.push(Notice::MissingTargets { file, column, count, line });
+        Ok(kept)
     }
 
     fn no_column(&self, column: &str) -> DataError {
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).take(LISTED).collect();
-        let more = if self.columns.len() > LISTED { ", …" } else { "" };
-        DataError::NoColumn { file: self.file.clone(), column: column.into(), columns: names.join(", ") + more }
+        no_column(&self.file, column, &self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>())
     }
 
     /// How the columns of this file become numbers.
@@ -195,7 +361,7 @@ impl Raw {
                     (Some(levels), filled.then_some(commonest))
                 }
             };
-            Ok(ColumnCode { column: column.name.clone(), levels, fill })
+            Ok(ColumnCode { column: column.name.clone(), levels, fill, dates: column.dates })
         });
         Ok(Encoding(codes.collect::<Result<_, _>>()?))
     }
@@ -208,7 +374,7 @@ impl Raw {
         strict: bool,
     ) -> Result<(Vec<String>, String), DataError> {
         let first = values.iter().position(Option::is_some).unwrap_or(0);
-        let value = values.get(first).cloned().flatten().unwrap_or_default();
+        let value = clip(values.get(first).and_then(Option::as_deref).unwrap_or_default());
         let (file, line, name) = (self.file.clone(), self.line(first), column.name.clone());
         if strict {
             return Err(DataError::NotNumber { file, line, column: name, value });
@@ -231,8 +397,17 @@ impl Raw {
         DataError::Missing { file, line, column: column.name.clone(), value: value.into() }
     }
 
-    /// Writes the features of one column into `x`, which begins at its first feature and has `d` per row.
-    fn fill(&self, column: &Column, code: &ColumnCode, x: &mut [f64], d: usize) -> Result<(), DataError> {
+    /// Writes the features of one column into `x`, which begins at its first feature and has `d` per row; returns what is to
+    /// be said of unknown categories.
+    fn fill(
+        &self,
+        column: &Column,
+        code: &ColumnCode,
+        x: &mut [f64],
+        d: usize,
+        unknown: Unknown,
+    ) -> Result<Option<Notice>, DataError> {
+        let (mut strange, mut first) = (0, None);
         let missing = |row: usize| {
             let value = column.missing.as_ref().map_or("", |(_, value)| value);
             self.missing(column, row, value)
@@ -253,29 +428,29 @@ impl Raw {
                     let place = super::read::Place { file, line: self.line(row), column: name };
                     x[row * d] = place.number(&text)?;
                 }
-                Some(levels) => {
-                    let known = levels.iter().position(|l| *l == text).ok_or_else(|| DataError::UnknownLevel {
-                        file: file.clone(),
-                        line: self.line(row),
-                        column: name.clone(),
-                        value: text,
-                        levels: levels.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", "),
-                    })?;
-                    x[row * d + known] = 1.0;
-                }
+                Some(levels) => match levels.iter().position(|l| *l == text) {
+                    Some(known) => x[row * d + known] = 1.0,
+                    None if unknown == Unknown::None => {
+                        strange += 1;
+                        first.get_or_insert((row, clip(&text)));
+                    }
+                    None => {
+                        return Err(DataError::UnknownLevel {
+                            file: file.clone(),
+                            line: self.line(row),
+                            column: name.clone(),
+                            value: clip(&text),
+                            levels: levels.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", "),
+                        });
+                    }
+                },
             }
         }
-        Ok(())
-    }
-
-    fn labels(&self, target: Column) -> Result<Vec<String>, DataError> {
-        if let Some((row, value)) = &target.missing {
-            return Err(self.missing(&target, *row, value));
-        }
-        Ok(match target.values {
-            Values::Numbers(values) => values.into_iter().map(format_number).collect(),
-            Values::Text(values) => values.into_iter().flatten().collect(),
-        })
+        let notice = |(row, value): (usize, String)| {
+            let (file, column, line) = (file.clone(), name.clone(), self.line(row));
+            Notice::UnknownLevels { file, column, value, line, count: strange }
+        };
+        Ok(first.map(notice))
     }
 
     /// Tells what was made of the columns, once: not when another file's encoding was used.
@@ -293,6 +468,22 @@ impl Raw {
         if !filled.is_empty() {
             self.notices.push(Notice::Imputed { file: file.clone(), columns: filled });
         }
+        let dates: Vec<String> = encoding.0.iter().filter(|c| c.dates).map(|c| c.column.clone()).collect();
+        if !dates.is_empty() {
+            self.notices.push(Notice::Dates { file: file.clone(), columns: dates });
+        }
+        let identifiers = self.columns.iter().filter(|c| c.is_identifier()).map(|c| c.name.clone());
+        self.notices.extend(identifiers.map(|column| Notice::Identifier { file: file.clone(), column }));
+    }
+}
+
+/// The target as text; nothing where it is missing.
+fn labels(target: Column) -> Vec<String> {
+    match target.values {
+        Values::Numbers(values) => {
+            values.into_iter().map(|v| if v.is_nan() { String::new() } else { format_number(v) }).collect()
+        }
+        Values::Text(values) => values.into_iter().map(Option::unwrap_or_default).collect(),
     }
 }
 
@@ -326,10 +517,7 @@ pub(super) fn target_index<'a>(
     match names.clone().position(|n| n == name) {
         Some(at) => Ok(Some(at)),
         None if optional => Ok(None),
-        None => {
-            let listed: Vec<&str> = names.take(LISTED).collect();
-            Err(DataError::NoColumn { file: file.into(), column: name.into(), columns: listed.join(", ") })
-        }
+        None => Err(no_column(file, name, &names.collect::<Vec<_>>())),
     }
 }
 

@@ -110,6 +110,20 @@ pub enum DataError {
         /// What stands there.
         value: String,
     },
+    /// A value is not a date.
+    #[error(
+        "{file}, line {line}, column \"{column}\": \"{value}\" is not a date like the others; dates are written as 2024-12-31"
+    )]
+    NotDate {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
     /// A column has too many categories.
     #[error(
         "{file}, column \"{column}\": {count} different words such as \"{value}\"; that looks like names or free text: remove the column"
@@ -160,15 +174,98 @@ pub enum DataError {
         /// What is wrong with it.
         message: String,
     },
-    /// Sparse rows that do not fit in memory when written out.
-    #[error("{file}: {rows} rows of {columns} columns do not fit in memory; select columns first")]
+    /// Numbers that do not fit in memory when written out.
+    #[error(
+        "{file}: {rows} rows of {columns} columns need about {:.1} GiB of memory, and {:.1} GiB may be used; choose columns with \
+         --columns or --drop, or take fewer rows", gib(*.needed), gib(u128::from(*.available))
+    )]
     TooLarge {
         /// The file.
         file: String,
         /// Rows.
-        rows: usize,
+        rows: u64,
         /// Columns.
+        columns: u64,
+        /// Bytes needed.
+        needed: u128,
+        /// Bytes free.
+        available: u64,
+    },
+    /// More bytes than are allowed.
+    #[error(
+        "{file}: it holds more than {:.1} GiB when it is unpacked; if it is meant to be that large, allow more with --max-size",
+        gib(u128::from(*.limit))
+    )]
+    TooManyBytes {
+        /// The file.
+        file: String,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// More columns than are allowed.
+    #[error(
+        "{file}: {columns} columns, and {limit} are allowed; choose some with --columns or --drop, or allow more with --max-columns"
+    )]
+    TooManyColumns {
+        /// The file.
+        file: String,
+        /// How many there are, once categories are written out.
         columns: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A field that no table has.
+    #[error("{file}, line {line}: a field of {bytes} bytes that begins with \"{value}\"; is a quotation mark missing?")]
+    LongField {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// Its size.
+        bytes: usize,
+        /// How it begins.
+        value: String,
+    },
+    /// Most rows have no target.
+    #[error(
+        "{file}, line {line}, column \"{column}\": the target is missing, as in {count} of {rows} rows; a target cannot be filled \
+         in: remove these rows, or name another column with --target"
+    )]
+    MissingTarget {
+        /// The file.
+        file: String,
+        /// The first such line, counted from 1.
+        line: u64,
+        /// The target column.
+        column: String,
+        /// How many rows have none.
+        count: usize,
+        /// Rows in all.
+        rows: usize,
+    },
+    /// A value that an ARFF file does not declare.
+    #[error("{file}, line {line}, column \"{column}\": \"{value}\" is not among the declared values: {levels}")]
+    Undeclared {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: String,
+        /// What is declared.
+        levels: String,
+    },
+    /// A sparse line names a column twice.
+    #[error("{file}, line {line}: the index {index} stands there twice; keep one of the two values")]
+    DuplicateIndex {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The index.
+        index: usize,
     },
     /// A value is infinite.
     #[error("{file}, line {line}, column \"{column}\": {value} is not a finite number; correct it or remove the row")]
@@ -251,6 +348,24 @@ pub enum DataError {
         /// The classes that exist.
         classes: String,
     },
+    /// The files of a result are not as one run wrote them.
+    #[error("{file} is not a whole result: {message}; compute it again with `agepath path`")]
+    NotWhole {
+        /// The directory.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A directory to write to holds other things.
+    #[error(
+        "{file} is not empty ({names}) and holds no earlier result; name another directory, or write to it with --force"
+    )]
+    Occupied {
+        /// The directory.
+        file: String,
+        /// What is in it, the first few names.
+        names: String,
+    },
     /// A directory or file is not what a run of this program writes.
     #[error("{file} is not a computed path: {message}; name the directory that `agepath path … -o DIR` wrote")]
     NotPath {
@@ -259,6 +374,10 @@ pub enum DataError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+fn gib(bytes: u128) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
 }
 
 /// Something the user should know that is no error.
@@ -291,6 +410,60 @@ pub enum Notice {
         /// The columns' names.
         columns: Vec<String>,
     },
+    /// Rows without a target were left out.
+    MissingTargets {
+        /// The file.
+        file: String,
+        /// The target column.
+        column: String,
+        /// How many rows.
+        count: usize,
+        /// The first such line.
+        line: u64,
+    },
+    /// A target of few whole numbers was taken as classes.
+    IntegerClasses {
+        /// The target column.
+        column: String,
+        /// How many different numbers.
+        count: usize,
+        /// Rows.
+        rows: usize,
+    },
+    /// A column that numbers the rows.
+    Identifier {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+    },
+    /// Dates became days since 1970.
+    Dates {
+        /// The file.
+        file: String,
+        /// The columns' names.
+        columns: Vec<String>,
+    },
+    /// Commas in numbers were understood.
+    Commas {
+        /// The file.
+        file: String,
+        /// Whether they are decimal; else they separate thousands.
+        decimal: bool,
+    },
+    /// Categories that the training rows do not have.
+    UnknownLevels {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// One of them.
+        value: String,
+        /// The first such line.
+        line: u64,
+        /// How many rows have one.
+        count: usize,
+    },
     /// Columns without any information.
     ConstantColumns {
         /// Their names.
@@ -316,6 +489,32 @@ impl std::fmt::Display for Notice {
             Notice::Imputed { file, columns } => {
                 write!(f, "{file}: missing values were filled in, in {}", columns.join(", "))
             }
+            Notice::MissingTargets { file, column, count, line } => {
+                write!(f, "{file}: {count} rows without a \"{column}\" were left out, the first in line {line}")
+            }
+            Notice::IntegerClasses { column, count, rows } => write!(
+                f,
+                "the target \"{column}\" has {count} different whole numbers in {rows} rows and is taken as {count} classes; \
+                 --task numbers fits it as a number"
+            ),
+            Notice::Identifier { file, column } => write!(
+                f,
+                "{file}: the column \"{column}\" looks like a number given to each row; leave it out with --drop {column}"
+            ),
+            Notice::Dates { file, columns } => {
+                write!(f, "{file}: dates became days since 1970-01-01, in {}", columns.join(", "))
+            }
+            Notice::Commas { file, decimal: true } => {
+                write!(f, "{file}: commas in numbers are decimal commas: 1,5 is one and a half")
+            }
+            Notice::Commas { file, decimal: false } => {
+                write!(f, "{file}: commas in numbers separate thousands: 1,000 is a thousand")
+            }
+            Notice::UnknownLevels { file, column, value, line, count } => write!(
+                f,
+                "{file}: {count} rows have a \"{column}\" that the training rows do not have, such as \"{value}\" in line {line}; \
+                 they are predicted as none of the known ones"
+            ),
             Notice::ConstantColumns { columns } => {
                 write!(f, "constant columns carry no information: {}", columns.join(", "))
             }

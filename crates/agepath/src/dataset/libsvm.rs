@@ -2,10 +2,7 @@
 
 use super::DataError;
 use super::encode::{Column, Encoding, Raw};
-use super::read::Place;
-
-/// More numbers than this, written out densely, are refused: 8 GiB.
-const MAX_VALUES: usize = 1 << 30;
+use super::read::{Place, check_memory, clip};
 
 /// Whether a first line looks like one of LIBSVM.
 pub(super) fn looks_like(line: &str) -> bool {
@@ -26,7 +23,7 @@ pub(super) fn parse(text: &str, file: &str, encoding: Option<&Encoding>) -> Resu
         let (number, line) = (k as u64 + 1, line.split('#').next().unwrap_or_default());
         let mut tokens = line.split_ascii_whitespace();
         let Some(label) = tokens.next() else { continue };
-        let wrong = |value: &str| DataError::NotEntry { file: file.into(), line: number, value: value.into() };
+        let wrong = |value: &str| DataError::NotEntry { file: file.into(), line: number, value: clip(value) };
         Place { file, line: number, column: "target" }.number(label)?;
         let mut last = 0;
         for token in tokens.filter(|t| !t.starts_with("qid:")) {
@@ -45,12 +42,10 @@ pub(super) fn parse(text: &str, file: &str, encoding: Option<&Encoding>) -> Resu
         return Err(DataError::Empty { file: file.into() });
     }
     let n = labels.len();
-    if n.checked_mul(d).is_none_or(|size| size > MAX_VALUES) {
-        return Err(DataError::TooLarge { file: file.into(), rows: n, columns: d });
-    }
+    check_memory(file, n as u64, d as u64, 0)?;
     let mut columns = vec![vec![0.0; n]; d];
     entries.into_iter().for_each(|(i, j, v): (usize, usize, f64)| columns[j][i] = v);
     let columns = columns.into_iter().enumerate().map(|(j, v)| Column::numbers(format!("f{}", j + 1), v)).collect();
     let target = Some(Column::text("target".into(), labels));
-    Ok(Raw { file: file.into(), columns, target, lines, notices: Vec::new() })
+    Ok(Raw { file: file.into(), columns, target, lines, notices: Vec::new(), picked: false })
 }

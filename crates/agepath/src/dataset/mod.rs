@@ -6,26 +6,32 @@
 mod arff;
 mod builtin;
 mod classes;
+mod dates;
+mod delimited;
 mod encode;
 mod error;
 mod libsvm;
 mod matrix;
 mod noise;
 mod npz;
+mod numbers;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod read;
+mod rows_file;
 mod scale;
 mod split;
 mod table;
 
 pub use builtin::{BUILTIN, builtin};
 pub use classes::ManyClasses;
-pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute};
+pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute, Pick, Unknown};
 pub use error::{DataError, Notice};
 pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
-pub use read::{Header, ReadOptions, STDIN, read, read_from};
+pub(crate) use read::file_error;
+pub use read::{Header, Limits, ReadOptions, STDIN, read, read_from};
+pub(crate) use rows_file::{read_rows, write_rows};
 pub use scale::{Scaling, TARGET_SCALES, TargetScale};
 pub(crate) use scale::{median, weighted_median, weighted_quantile};
 pub use split::{DEFAULT_FOLDS, Folds, folds, max_folds, split};

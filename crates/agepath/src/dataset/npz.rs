@@ -3,32 +3,45 @@
 
 use super::DataError;
 use super::encode::{Column, Raw, check_names};
+use super::read::check_memory;
 use std::io::{Cursor, Read};
 
 /// One array.
-struct Array {
-    name: String,
-    shape: Vec<usize>,
-    values: Items,
+pub(super) struct Array {
+    pub name: String,
+    pub shape: Vec<usize>,
+    pub values: Items,
 }
 
-enum Items {
+/// Its values, row by row.
+pub(super) enum Items {
     Numbers(Vec<f64>),
     Text(Vec<String>),
 }
 
-/// Reads the whole archive.
-pub(super) fn parse(bytes: &[u8], file: &str) -> Result<Raw, DataError> {
+/// Every array of an archive, `limit` bytes at most.
+pub(super) fn arrays(bytes: &[u8], file: &str, limit: u64) -> Result<Vec<Array>, DataError> {
     let wrong = |message: String| DataError::NotArchive { file: file.into(), message };
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| wrong(e.to_string()))?;
-    let mut arrays = Vec::new();
+    let (mut arrays, mut left) = (Vec::new(), limit);
     for k in 0..archive.len() {
         let mut entry = archive.by_index(k).map_err(|e| wrong(e.to_string()))?;
         let name = entry.name().trim_end_matches(".npy").to_owned();
         let mut data = Vec::new();
-        entry.read_to_end(&mut data).map_err(|e| wrong(format!("{name}: {e}")))?;
+        // What the archive says of its size may be a lie.
+        (&mut entry).take(left.saturating_add(1)).read_to_end(&mut data).map_err(|e| wrong(format!("{name}: {e}")))?;
+        let too_many = || DataError::TooManyBytes { file: file.into(), limit };
+        left = left.checked_sub(data.len() as u64).ok_or_else(too_many)?;
+        check_memory(file, data.len() as u64 / 8, 1, 0)?;
         arrays.push(array(&name, &data).ok_or_else(|| wrong(format!("{name} is not an array of numbers or text")))?);
     }
+    Ok(arrays)
+}
+
+/// Reads the whole archive.
+pub(super) fn parse(bytes: &[u8], file: &str, limit: u64) -> Result<Raw, DataError> {
+    let wrong = |message: String| DataError::NotArchive { file: file.into(), message };
+    let arrays = arrays(bytes, file, limit)?;
     let find = |names: &[&str], dims: usize| {
         let named = arrays.iter().position(|a| names.contains(&a.name.as_str()) && a.shape.len() == dims);
         named.or_else(|| arrays.iter().position(|a| a.shape.len() == dims && !NAMES.contains(&a.name.as_str())))
@@ -48,7 +61,7 @@ pub(super) fn parse(bytes: &[u8], file: &str) -> Result<Raw, DataError> {
     if let Some(found) = y.map(|y| arrays[y].shape[0]).filter(|&m| m != n) {
         return Err(wrong(format!("X has {n} rows, y has {found}")));
     }
-    Ok(Raw { file: file.into(), columns, target, lines: (1..=n as u64).collect(), notices: Vec::new() })
+    Ok(Raw { file: file.into(), columns, target, lines: (1..=n as u64).collect(), notices: Vec::new(), picked: false })
 }
 
 const NAMES: [&str; 2] = ["feature_names", "names"];
@@ -105,6 +118,10 @@ fn items(kind: &str, data: &[u8], count: usize) -> Option<Items> {
     Some(match kind {
         "f8" => numbers!(f64),
         "f4" => numbers!(f32),
+        "f2" => {
+            let half = |c: Vec<u8>| c.try_into().map(|b| half_precision(u16::from_le_bytes(b))).ok();
+            Items::Numbers(chunks.map(half).collect::<Option<_>>()?)
+        }
         "i8" => numbers!(i64),
         "i4" => numbers!(i32),
         "i2" => numbers!(i16),
@@ -123,6 +140,18 @@ fn items(kind: &str, data: &[u8], count: usize) -> Option<Items> {
         }
         _ => return None,
     })
+}
+
+/// A number of 16 bits: sign, five bits of exponent, ten of fraction.
+fn half_precision(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-14),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction) * 2f64.powi(exponent - 15),
+    }
 }
 
 fn text(codes: impl Iterator<Item = u32>) -> String {

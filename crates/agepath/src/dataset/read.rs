@@ -1,8 +1,9 @@
-//! Reads files, plain or gzipped, whatever their format: the content tells which it is. Delimited text is read here.
+//! Reads files, plain or gzipped, whatever their format: the content tells which it is.
 
-use super::encode::{Column, Encoding, Impute, Raw, Rules, Values, check_names, take_target, target_index};
-use super::{DataError, Notice, Table, arff, libsvm, npz};
-use std::collections::HashMap;
+use super::encode::{Encoding, Impute, Pick, Raw, Rules, Unknown, take_target};
+use super::{DataError, Table, arff, delimited, libsvm, npz};
+use crate::loss::TargetKind;
+use crate::memory;
 use std::io::Read;
 use std::path::Path;
 
@@ -12,8 +13,12 @@ pub const STDIN: &str = "-";
 /// What missing values look like in the wild (compared without case).
 const MISSING: &[&str] = &["", "na", "n/a", "nan", "null", "none", "?"];
 
-/// The delimiters that are tried.
-const DELIMITERS: &[u8] = b",\t;";
+/// Characters of a value that a message repeats.
+const SHOWN: usize = 40;
+
+/// Bytes that a number takes from the file to the problem: as read, as a table, as data set, as training rows, scaled, and as much
+/// again for the solver.
+const BYTES_PER_NUMBER: u128 = 48;
 
 /// Whether the first line names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +30,21 @@ pub enum Header {
     Present,
 }
 
+/// What is too large to be meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a file when it is unpacked. Default: 4 GiB.
+    pub bytes: u64,
+    /// Columns, categories written out. Default: 50 000.
+    pub columns: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 4 << 30, columns: 50_000 }
+    }
+}
+
 /// How to read a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOptions {
@@ -32,16 +52,24 @@ pub struct ReadOptions {
     pub target: Option<String>,
     /// Whether the target may be absent. Default: no.
     pub target_optional: bool,
+    /// What the target is. Default: by its values, see [`Table::guess`].
+    pub task: Option<TargetKind>,
+    /// Which columns are used. Default: all.
+    pub pick: Pick,
     /// What becomes of missing values. Default: they are refused.
     pub impute: Impute,
     /// Whether columns of categories are refused. Default: no, each category becomes a column.
     pub strict: bool,
     /// The encoding of another file that this one is to follow. Default: none, it is learned from this file.
     pub encoding: Option<Encoding>,
-    /// The delimiter. Default: whichever of comma, tab and semicolon is commonest on the first line.
+    /// What becomes of categories that this encoding does not know. Default: they are refused.
+    pub unknown: Unknown,
+    /// The delimiter. Default: whichever of comma, tab, semicolon, bar and space is commonest on the first line.
     pub delimiter: Option<u8>,
     /// Default: detect.
     pub header: Header,
+    /// What is refused as too large.
+    pub limits: Limits,
 }
 
 /// Reads a file; [`STDIN`] is standard input.
@@ -56,32 +84,44 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, DataError> {
 
 /// Reads from anywhere; `name` is what messages call it.
 pub fn read_from(source: impl Read, name: &str, options: &ReadOptions) -> Result<Table, DataError> {
-    let bytes = decompress(source, name)?;
-    let rules = Rules { impute: options.impute, strict: options.strict, encoding: options.encoding.as_ref() };
+    let bytes = unpack(source, name, options.limits.bytes)?;
     let mut raw = if bytes.starts_with(b"PAR1") {
-        parquet(bytes, name)?
+        parquet(bytes, name, options)?
     } else if bytes.starts_with(b"PK\x03\x04") {
-        npz::parse(&bytes, name)?
+        npz::parse(&bytes, name, options.limits.bytes)?
     } else {
         text(&bytes, name, options)?
     };
     let wanted = options.target.as_deref();
+    if options.encoding.is_none() && !raw.picked {
+        let names = raw.columns.iter().chain(&raw.target).map(|c| c.name.as_str());
+        options.pick.check(name, &names.collect::<Vec<_>>())?;
+    }
     let other = wanted.is_some() && raw.target.as_ref().map(|t| t.name.as_str()) != wanted;
     if (raw.target.is_none() || other)
         && let Some(target) = take_target(name, &mut raw.columns, wanted, options.target_optional)?
     {
         raw.columns.extend(raw.target.replace(target));
     }
-    raw.encode(&rules)
+    raw.encode(&Rules {
+        impute: options.impute,
+        strict: options.strict,
+        encoding: options.encoding.as_ref(),
+        pick: &options.pick,
+        unknown: options.unknown,
+        columns: options.limits.columns,
+        task: options.task,
+        target_optional: options.target_optional,
+    })
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(bytes: Vec<u8>, name: &str) -> Result<Raw, DataError> {
-    super::parquet::parse(bytes, name)
+fn parquet(bytes: Vec<u8>, name: &str, options: &ReadOptions) -> Result<Raw, DataError> {
+    super::parquet::parse(bytes, name, options)
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: Vec<u8>, name: &str) -> Result<Raw, DataError> {
+fn parquet(_: Vec<u8>, name: &str, _: &ReadOptions) -> Result<Raw, DataError> {
     let message = "this program was built without Parquet; build it with the feature \"parquet\"".into();
     Err(DataError::NotArchive { file: name.into(), message })
 }
@@ -101,142 +141,54 @@ fn text(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Raw, DataErro
             return arff::parse(text, name);
         }
     }
-    let (lines, records) = parse(body, name, options.delimiter)?;
-    assemble(name, options, lines, records)
+    delimited::parse(body, name, options)
 }
 
 pub(crate) fn file_error(action: &'static str, file: &str, error: &std::io::Error) -> DataError {
     DataError::File { action, file: file.into(), kind: error.kind(), message: error.to_string() }
 }
 
-fn decompress(mut source: impl Read, name: &str) -> Result<Vec<u8>, DataError> {
+/// The bytes of a file, gunzipped if need be; no more than `limit`.
+fn unpack(source: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, DataError> {
+    let most = limit.saturating_add(1);
+    let checked = |bytes: Vec<u8>| match bytes.len() as u64 > limit {
+        true => Err(DataError::TooManyBytes { file: name.into(), limit }),
+        false => Ok(bytes),
+    };
     let mut bytes = Vec::new();
-    source.read_to_end(&mut bytes).map_err(|e| file_error("read", name, &e))?;
+    source.take(most).read_to_end(&mut bytes).map_err(|e| file_error("read", name, &e))?;
+    let bytes = checked(bytes)?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(bytes);
     }
     let mut text = Vec::new();
-    match flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text) {
-        Ok(_) => Ok(text),
+    match flate2::read::MultiGzDecoder::new(&bytes[..]).take(most).read_to_end(&mut text) {
+        Ok(_) => checked(text),
+        Err(e) if e.kind() == std::io::ErrorKind::OutOfMemory => Err(file_error("read", name, &e)),
         Err(e) => Err(DataError::Compression { file: name.into(), message: e.to_string() }),
     }
 }
 
-fn guess_delimiter(body: &[u8]) -> u8 {
-    let first = body.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
-    let count = |d: u8| first.iter().filter(|&&b| b == d).count();
-    // `max_by_key` keeps the last of equals; reversed, the comma wins ties.
-    DELIMITERS.iter().copied().rev().max_by_key(|&d| count(d)).unwrap_or(b',')
-}
-
-type Lines = (Vec<u64>, Vec<csv::StringRecord>);
-
-fn parse(body: &[u8], name: &str, delimiter: Option<u8>) -> Result<Lines, DataError> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .delimiter(delimiter.unwrap_or_else(|| guess_delimiter(body)))
-        .from_reader(body);
-    let (mut lines, mut records) = (Vec::new(), Vec::<csv::StringRecord>::new());
-    for record in reader.records() {
-        let record = record.map_err(|e| DataError::NotText {
-            file: name.into(),
-            line: e.position().map_or(0, csv::Position::line),
-            message: "the line is not valid text".into(),
-        })?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let expected = records.first().map_or(record.len(), csv::StringRecord::len);
-        if record.len() != expected {
-            return Err(DataError::Ragged { file: name.into(), line, expected, found: record.len() });
-        }
-        lines.push(line);
-        records.push(record);
+/// Refuses numbers that would not fit in memory, before they are written out; `bytes` more are needed meanwhile.
+pub(super) fn check_memory(file: &str, rows: u64, columns: u64, bytes: u128) -> Result<(), DataError> {
+    let needed = u128::from(rows) * u128::from(columns) * BYTES_PER_NUMBER + bytes;
+    let available = memory::available();
+    match needed <= u128::from(available) {
+        true => Ok(()),
+        false => Err(DataError::TooLarge { file: file.into(), rows, columns, needed, available }),
     }
-    Ok((lines, records))
-}
-
-fn is_number(field: &str) -> bool {
-    field.parse::<f64>().is_ok()
 }
 
 pub(super) fn is_missing(field: &str) -> bool {
     MISSING.iter().any(|m| field.eq_ignore_ascii_case(m))
 }
 
-/// A first line is a header unless it has numbers, and no column that turns from a word into a number below it.
-fn has_header(records: &[csv::StringRecord]) -> bool {
-    let first = &records[0];
-    if !first.iter().any(is_number) {
-        return true;
+/// The beginning of a value, for messages.
+pub(super) fn clip(value: &str) -> String {
+    match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
     }
-    let word = |f: &str| !is_missing(f) && !is_number(f);
-    records.get(1).is_some_and(|second| first.iter().zip(second).any(|(a, b)| word(a) && is_number(b)))
-}
-
-fn assemble(
-    file: &str,
-    options: &ReadOptions,
-    lines: Vec<u64>,
-    records: Vec<csv::StringRecord>,
-) -> Result<Raw, DataError> {
-    let header = options.header == Header::Present || has_header(&records);
-    let names = if header { header_names(file, &records[0])? } else { made_up_names(records[0].len()) };
-    let target =
-        target_index(file, names.iter().map(String::as_str), options.target.as_deref(), options.target_optional)?;
-    let skip = usize::from(header);
-    let (records, lines) = (&records[skip..], lines[skip..].to_vec());
-    let codes = options.encoding.as_ref();
-    let codes = codes.map(|codes| codes.0.iter().map(|c| (c.column.as_str(), c)).collect::<HashMap<_, _>>());
-    let mut raw = Raw {
-        file: file.into(),
-        columns: Vec::with_capacity(names.len()),
-        target: None,
-        notices: if header { Vec::new() } else { vec![Notice::NoHeader { file: file.into() }] },
-        lines,
-    };
-    for (j, name) in names.into_iter().enumerate() {
-        let is_target = target == Some(j);
-        let known = codes.as_ref().and_then(|codes| codes.get(name.as_str()));
-        if codes.is_some() && known.is_none() && !is_target {
-            continue;
-        }
-        // The target stays text: its labels are the user's.
-        let as_text = is_target || known.is_some_and(|code| code.levels.is_some());
-        let as_numbers = known.is_some_and(|code| code.levels.is_none());
-        let fields = records.iter().map(|r| r.get(j).unwrap_or_default());
-        let missing =
-            fields.clone().position(is_missing).map(|i| (i, records[i].get(j).unwrap_or_default().to_owned()));
-        let words = fields.clone().filter(|f| !is_missing(f) && !is_number(f)).count();
-        let numbers = fields.clone().filter(|f| is_number(f)).count();
-        let values = if as_text || (!as_numbers && words > numbers) {
-            Values::Text(fields.map(|f| (!is_missing(f)).then(|| f.to_owned())).collect())
-        } else {
-            let parsed = fields.zip(&raw.lines).map(|(field, &line)| match is_missing(field) {
-                true => Ok(f64::NAN),
-                false => Place { file, line, column: &name }.number(field),
-            });
-            Values::Numbers(parsed.collect::<Result<_, _>>()?)
-        };
-        let column = Column { name, values, missing };
-        if is_target { raw.target = Some(column) } else { raw.columns.push(column) }
-    }
-    Ok(raw)
-}
-
-fn header_names(file: &str, record: &csv::StringRecord) -> Result<Vec<String>, DataError> {
-    let name = |(j, field): (usize, &str)| if field.is_empty() { format!("column{}", j + 1) } else { field.to_owned() };
-    let names: Vec<String> = record.iter().enumerate().map(name).collect();
-    check_names(file, &names)?;
-    Ok(names)
-}
-
-fn made_up_names(count: usize) -> Vec<String> {
-    let mut names: Vec<String> = (0..count).map(|j| format!("x{j}")).collect();
-    if let Some(last) = names.last_mut() {
-        *last = "target".into();
-    }
-    names
 }
 
 /// Where a field stands, for messages.
@@ -251,13 +203,19 @@ impl Place<'_> {
     fn present<'f>(&self, field: &'f str) -> Result<&'f str, DataError> {
         if is_missing(field) {
             let (file, column) = (self.file.into(), self.column.into());
-            return Err(DataError::Missing { file, line: self.line, column, value: field.into() });
+            return Err(DataError::Missing { file, line: self.line, column, value: clip(field) });
         }
         Ok(field)
     }
 
+    /// No date stands where dates are expected.
+    pub(super) fn not_date(&self, field: &str) -> DataError {
+        let (file, line, column, value) = (self.file.into(), self.line, self.column.into(), clip(field));
+        DataError::NotDate { file, line, column, value }
+    }
+
     pub(super) fn number(&self, field: &str) -> Result<f64, DataError> {
-        let (file, line, column, value) = (self.file.into(), self.line, self.column.into(), field.into());
+        let (file, line, column, value) = (self.file.into(), self.line, self.column.into(), clip(field));
         match self.present(field)?.parse::<f64>() {
             Ok(v) if v.is_finite() => Ok(v),
             Ok(_) => Err(DataError::NotFinite { file, line, column, value }),

@@ -8,6 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 /// How many class names a message lists.
 const LISTED: usize = 6;
 
+/// More different whole numbers than this are numbers unless somebody says that they are classes.
+const MOST_CLASSES: usize = 20;
+/// Fewer rows than this for each of them look like numbers, too.
+const ROWS_PER_CLASS: usize = 10;
+
 /// Numbers with a target column of text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -23,6 +28,10 @@ pub struct Table {
     pub labels: Vec<String>,
     /// The line of each row, counted from 1.
     pub lines: Vec<u64>,
+    /// The number of each row in the file, counted from 0; rows without a target are left out.
+    pub rows: Vec<usize>,
+    /// What the target is meant to be, if somebody said so.
+    pub task: Option<TargetKind>,
     /// What the user should know.
     pub notices: Vec<Notice>,
     /// How the columns of the file became features.
@@ -30,11 +39,24 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the target looks like: classes if it has exactly two different values or no numbers at all, else numbers.
+    /// What the target is said to be, or looks like: classes if it has exactly two different values, no numbers at all, or few
+    /// whole numbers; else numbers.
     pub fn guess(&self) -> TargetKind {
         let numeric = self.labels.iter().any(|l| l.parse::<f64>().is_ok());
-        let distinct = self.distinct().len();
-        if distinct == 2 || !numeric { TargetKind::Sign } else { TargetKind::Real }
+        let looks = self.distinct().len() == 2 || !numeric || self.integer_classes().is_some();
+        self.task.unwrap_or(if looks { TargetKind::Sign } else { TargetKind::Real })
+    }
+
+    /// What is to be said of a target of more than two but few whole numbers, unless somebody said what it is.
+    pub(super) fn integer_classes(&self) -> Option<Notice> {
+        let (distinct, rows) = (self.distinct(), self.labels.len());
+        let whole = |label: &&str| label.parse::<f64>().is_ok_and(|v| v.fract() == 0.0);
+        let few = (3..=MOST_CLASSES).contains(&distinct.len()) && rows >= ROWS_PER_CLASS * distinct.len();
+        (self.task.is_none() && few && distinct.iter().all(whole)).then(|| Notice::IntegerClasses {
+            column: self.target_name.clone(),
+            count: distinct.len(),
+            rows,
+        })
     }
 
     /// The data set, its target read as `kind`.
@@ -108,7 +130,7 @@ impl Table {
         Dataset {
             name: self.file.clone(),
             target_name: self.target_name.clone(),
-            rows: (0..y.len()).collect(),
+            rows: self.rows.iter().copied().take(y.len()).collect(),
             x: (x, features.len()).into(),
             features,
             y,

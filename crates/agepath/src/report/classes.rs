@@ -3,8 +3,9 @@
 
 use super::model_file::{MODEL_FORMAT, ModelFile};
 use super::summary::{NAMED, NoiseFound, Summary, found, short, write_found, write_noise};
-use super::{MODEL_FILE, PATH_FILE, REPORT_FILE, SUMMARY_FILE, SUSPECTS_FILE, TRAIN_FILE};
-use super::{remove_if_there, replace, write_json, write_suspects};
+use super::{CLASS_PREFIX, MODEL_FILE, PATH_FILE, REPORT_FILE, SUMMARY_FILE, SUSPECTS_FILE};
+use super::{replace, write_json, write_suspects};
+use crate::dataset::DataError;
 use crate::decide::Kept;
 use crate::error::Result;
 use crate::one_vs_rest::{Accuracy, OneVsRest, Verdict, combine};
@@ -20,7 +21,7 @@ const FORMAT: &str = "agepath.classes/1";
 
 /// The directory of class `k`; a class may have any name, a directory not.
 pub fn class_dir(k: usize) -> String {
-    format!("class-{k}")
+    format!("{CLASS_PREFIX}{k}")
 }
 
 /// The file of class `k` in place of `file`: the directory's name before its ending.
@@ -41,6 +42,20 @@ pub(super) struct ClassesFile {
 pub(super) struct ClassPlace {
     pub name: String,
     pub directory: String,
+}
+
+impl ClassPlace {
+    /// The directory in `dir`, which must be one of ours: a file may have been edited by hand.
+    pub fn checked_directory(&self, dir: &Path) -> Result<PathBuf> {
+        let ours = |k: &str| k.parse::<usize>().is_ok();
+        match self.directory.strip_prefix(CLASS_PREFIX).is_some_and(ours) {
+            true => Ok(dir.join(&self.directory)),
+            false => {
+                let message = format!("its class \"{}\" has the directory \"{}\"", self.name, self.directory);
+                Err(DataError::NotPath { file: dir.join(PATH_FILE).display().to_string(), message }.into())
+            }
+        }
+    }
 }
 
 impl ClassesFile {
@@ -262,26 +277,18 @@ impl Display for ClassSummary {
     }
 }
 
-/// Writes what the classes say together, and returns the names of the files. What an earlier run left of other files is
-/// removed.
+/// Writes what the classes say together, and returns the names of the files.
 pub fn write_classes(dir: &Path, report: &ClassesReport) -> Result<Vec<&'static str>> {
     let summary = &report.summary;
     let place = |class: &ClassSummary| ClassPlace { name: class.class.clone(), directory: class.directory.clone() };
     let classes = summary.classes.iter().map(place).collect();
     write_json(&dir.join(PATH_FILE), &ClassesFile { format: FORMAT.into(), target: summary.target.clone(), classes })?;
-    remove_if_there(&dir.join(TRAIN_FILE))?;
     write_json(&dir.join(SUMMARY_FILE), summary)?;
     let mut files = vec![PATH_FILE, SUMMARY_FILE];
-    match (&report.suspects, &report.model) {
-        (Some(suspects), Some(model)) => {
-            write_suspects(&dir.join(SUSPECTS_FILE), suspects)?;
-            write_json(&dir.join(MODEL_FILE), model)?;
-            files.extend([SUSPECTS_FILE, MODEL_FILE]);
-        }
-        _ => {
-            remove_if_there(&dir.join(SUSPECTS_FILE))?;
-            remove_if_there(&dir.join(MODEL_FILE))?;
-        }
+    if let (Some(suspects), Some(model)) = (&report.suspects, &report.model) {
+        write_suspects(&dir.join(SUSPECTS_FILE), suspects)?;
+        write_json(&dir.join(MODEL_FILE), model)?;
+        files.extend([SUSPECTS_FILE, MODEL_FILE]);
     }
     let page = report.html();
     replace(&dir.join(REPORT_FILE), |out| out.write_all(page.as_bytes()))?;

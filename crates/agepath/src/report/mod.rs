@@ -1,29 +1,33 @@
 //! What a run leaves behind: files that can be read back, and a summary for people.
 //!
-//! Every file is written under a temporary name in the same directory and then renamed, so an interrupted run never
-//! leaves half a file under a final name.
+//! A run's files are written aside and swapped in whole ([`Staging`]), with a manifest of their hashes that is checked when they
+//! are read. A file written by itself is written under a temporary name and then renamed.
 
 mod classes;
+mod manifest;
 mod model_file;
 mod page;
 mod path_file;
 mod plot;
 mod predict;
 mod restore;
+mod staging;
 mod summary;
 mod tables;
 
 pub use classes::{ClassRun, ClassesModel, ClassesReport, ClassesSummary, class_dir, class_file, write_classes};
+pub use manifest::MANIFEST_FILE;
 pub use model_file::{KernelModel, ModelFile};
 pub use page::Report;
 pub use path_file::{PathFile, ProblemRecord, sparse};
-pub use plot::{PlotFormat, plot, write_plot};
-pub use predict::{Predictions, Predictor, chosen_age, write_predictions};
+pub use plot::{PlotFormat, plot};
+pub use predict::{Predictions, Predictor, chosen_age};
 pub use restore::{Restored, restore, restore_all};
+pub use staging::{Overwrite, Staging};
 pub use summary::{Chosen, NoiseFound, Summary, short};
 pub use tables::{suspects_csv, write_suspects, write_train};
 
-use crate::dataset::DataError;
+use crate::dataset::{DataError, file_error};
 pub use crate::decide::Choice;
 use crate::error::Result;
 use crate::path::Path as AgePath;
@@ -35,8 +39,10 @@ use std::path::{Path, PathBuf};
 
 /// The computed path.
 pub const PATH_FILE: &str = "path.json";
-/// The training rows as the solver used them, in the user's units.
-pub const TRAIN_FILE: &str = "train.csv.gz";
+/// The training rows as the solver used them, in the user's units, as arrays that numpy reads too.
+pub const TRAIN_FILE: &str = "train.npz";
+/// The training rows as text, in directories of earlier versions.
+const OLD_TRAIN_FILE: &str = "train.csv.gz";
 /// The training rows, most suspicious first.
 pub const SUSPECTS_FILE: &str = "suspects.csv";
 /// The chosen model in the user's units.
@@ -45,21 +51,21 @@ pub const MODEL_FILE: &str = "model.json";
 pub const SUMMARY_FILE: &str = "summary.json";
 /// The page that shows it all.
 pub const REPORT_FILE: &str = "report.html";
+/// What the name of the directory of a class begins with; its number follows.
+const CLASS_PREFIX: &str = "class-";
 
-/// Creates the directory of a run if need be.
-pub fn create_dir(dir: &Path) -> Result<()> {
-    Ok(fs::create_dir_all(dir).map_err(|e| write_error(dir, &e))?)
-}
+/// Every name that a file of a result has or had, but for the manifest.
+const FILES: &[&str] = &[PATH_FILE, TRAIN_FILE, OLD_TRAIN_FILE, SUSPECTS_FILE, MODEL_FILE, SUMMARY_FILE, REPORT_FILE];
 
 /// Writes the path and its training rows to `dir`, and returns the names of the files.
 pub fn write_path(dir: &Path, prepared: &Prepared, path: &AgePath) -> Result<Vec<&'static str>> {
+    fs::create_dir_all(dir).map_err(|e| write_error(dir, &e))?;
     write_json(&dir.join(PATH_FILE), &PathFile::new(prepared, path))?;
     write_train(&dir.join(TRAIN_FILE), &prepared.train)?;
     Ok(vec![PATH_FILE, TRAIN_FILE])
 }
 
-/// Writes what follows from the chosen age and the summary to `dir`, and returns the names of the files. Without a
-/// chosen age, what an earlier run left of one is removed.
+/// Writes what follows from the chosen age and the summary to `dir`, and returns the names of the files.
 pub fn write_choice(
     dir: &Path,
     prepared: &Prepared,
@@ -67,11 +73,7 @@ pub fn write_choice(
     summary: &Summary,
 ) -> Result<Vec<&'static str>> {
     write_json(&dir.join(SUMMARY_FILE), summary)?;
-    let Some(choice) = choice else {
-        remove_if_there(&dir.join(SUSPECTS_FILE))?;
-        remove_if_there(&dir.join(MODEL_FILE))?;
-        return Ok(vec![SUMMARY_FILE]);
-    };
+    let Some(choice) = choice else { return Ok(vec![SUMMARY_FILE]) };
     write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
     write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, &choice.point, Some(&choice.selection)))?;
     Ok(vec![SUMMARY_FILE, SUSPECTS_FILE, MODEL_FILE])
@@ -84,6 +86,11 @@ pub fn write_report(dir: &Path, report: &Report) -> Result<&'static str> {
     Ok(REPORT_FILE)
 }
 
+/// Writes a file that is wanted for itself, like a figure: under a temporary name, which is then changed.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, |out| out.write_all(bytes))
+}
+
 /// Writes `value` as JSON.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     replace(path, |out| {
@@ -92,20 +99,12 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     })
 }
 
-fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(write_error(path, &e).into()),
-        _ => Ok(()),
-    }
+fn write_error(path: &Path, error: &io::Error) -> DataError {
+    file_error("write", &path.display().to_string(), error)
 }
 
-fn write_error(path: &Path, error: &io::Error) -> DataError {
-    DataError::File {
-        action: "write",
-        file: path.display().to_string(),
-        kind: error.kind(),
-        message: error.to_string(),
-    }
+fn read_error(path: &Path, error: &io::Error) -> DataError {
+    file_error("read", &path.display().to_string(), error)
 }
 
 /// Removes the temporary file unless the rename took it away.

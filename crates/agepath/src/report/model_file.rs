@@ -1,5 +1,6 @@
 //! `model.json`: the chosen model in the user's own units.
 
+use super::Restored;
 use crate::path::Point;
 use crate::prepare::Prepared;
 use crate::select::Selection;
@@ -64,7 +65,23 @@ impl ModelFile {
             score: selection.map(|s| s.score),
         }
     }
+
+    /// Whether this is the solution of a run at a point of its path.
+    pub(super) fn is_at(&self, run: &Restored, point: &Point) -> bool {
+        let dual: Vec<f64> = super::sparse(&point.coef).iter().map(|(_, beta)| beta * run.scaling.y_scale).collect();
+        let (ours, (theirs, intercept)) = match &self.kernel {
+            Some(kernel) => (&kernel.dual, (dual, run.scaling.predict(point.intercept))),
+            None => (&self.coef, run.scaling.undo(&point.coef, point.intercept)),
+        };
+        let size = theirs.iter().chain(ours).fold(0.0f64, |m, v| m.max(v.abs()));
+        let each = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() <= SAME * size);
+        let unit = intercept.abs() + run.scaling.y_scale;
+        ours.len() == theirs.len() && each && (self.intercept - intercept).abs() <= SAME * unit
+    }
 }
+
+/// Two computations of one solution agree to this: solutions are exact to 1e-9, and bad conditioning costs digits.
+const SAME: f64 = 1e-5;
 
 /// prediction = intercept + Σ dual_k k(support_k, x̃), where x̃ is x − x_mean over x_scale, column by column. Only rows whose
 /// dual coefficient is not 0 are kept.

@@ -250,7 +250,7 @@ impl PathFile {
     /// The path; `file` is what messages call the file.
     pub fn path(&self, file: &str) -> Result<Path, Error> {
         let wrong = |message: String| DataError::NotPath { file: file.into(), message };
-        self.check_sizes().map_err(wrong)?;
+        self.check_sizes().and_then(|()| self.check_values()).map_err(wrong)?;
         let size = if self.problem.kernel.is_some() { self.problem.n } else { self.problem.d };
         let mut zones = self.problem.pacing.build()?.zones().to_vec();
         zones.extend([NO_LOSS, PINNED]);
@@ -272,18 +272,46 @@ impl PathFile {
         })
     }
 
-    /// Every vector has an entry per feature; a file edited by hand may not.
+    /// Every vector has an entry per feature or row; a file edited by hand may not.
     fn check_sizes(&self) -> Result<(), String> {
-        let d = self.problem.d;
-        let differs = |what: &str, found: usize| match found == d {
+        let ProblemRecord { n, d, features, x_mean, x_scale, rows, y, weights, .. } = &self.problem;
+        let differs = |what: &str, found: usize, expected: usize| match found == expected {
             true => Ok(()),
-            false => Err(format!("{found} {what} for {d} features")),
+            false => Err(format!("{found} {what} where {expected} are expected")),
         };
-        differs("names", self.problem.features.len())?;
-        for units in [&self.problem.x_mean, &self.problem.x_scale].into_iter().flatten() {
-            differs("column units", units.len())?;
+        differs("feature names", features.len(), *d)?;
+        for units in [x_mean, x_scale].into_iter().flatten() {
+            differs("column units", units.len(), *d)?;
+        }
+        differs("row numbers", rows.len(), *n)?;
+        for list in [y, weights].into_iter().flatten() {
+            differs("targets or weights", list.len(), *n)?;
         }
         Ok(())
+    }
+
+    /// Ages and units are such that a path can be read from them.
+    fn check_values(&self) -> Result<(), String> {
+        let ProblemRecord { model, loss, x_mean, x_scale, y_shift, y_scale, .. } = &self.problem;
+        let positive = |v: f64| v.is_finite() && v > 0.0;
+        let units = x_scale.iter().flatten().all(|&v| positive(v)) && x_mean.iter().flatten().all(|v| v.is_finite());
+        if !units || !y_shift.is_finite() || !positive(*y_scale) {
+            return Err("its units are not positive numbers".into());
+        }
+        if Model::by_name(model).is_ok_and(|known| known.loss != loss) {
+            return Err(format!("the model {model} does not have the {loss} loss"));
+        }
+        let (low, high) = self.ages;
+        if !positive(low) || !positive(high) || low > high {
+            return Err(format!("{low} to {high} are not the ages of a path"));
+        }
+        let forward = |a: f64, b: f64| if self.direction == Direction::Down { a >= b } else { a <= b };
+        let ordered = self.knots.windows(2).all(|pair| forward(pair[0].age, pair[1].age));
+        let inside = self.knots.iter().all(|k| positive(k.age) && k.intercept.is_finite());
+        match ordered && inside && !self.knots.is_empty() {
+            true => Ok(()),
+            false => Err("it has no knots, or their ages are not in order".into()),
+        }
     }
 
     fn is_inside(&self, event: &Event) -> bool {

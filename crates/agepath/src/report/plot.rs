@@ -2,7 +2,7 @@
 //! from the same data and in the same colours as the page.
 
 use super::page::{Histogram, KINDS, Mark, Report};
-use super::{replace, short};
+use super::short;
 use crate::error::{Error, Result};
 use crate::path::Kind;
 use crate::select::Candidate;
@@ -12,7 +12,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatte
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::register_font;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -67,12 +67,6 @@ impl PlotFormat {
             }),
         }
     }
-}
-
-/// Writes the figure of a run; the name says which format.
-pub fn write_plot(path: &Path, report: &Report) -> Result<()> {
-    let bytes = plot(report, PlotFormat::of(path)?)?;
-    replace(path, |out| out.write_all(&bytes))
 }
 
 /// The figure of a run as the bytes of a file.

@@ -1,11 +1,13 @@
 //! Predictions for other rows, from a run's directory: at the chosen age, or at any age of the path.
 
-use super::{MODEL_FILE, Restored, replace, restore_all};
-use crate::dataset::{DataError, Encoding, Table, format_number};
+use super::manifest::{Sealed, not_whole, steadily};
+use super::{ClassesModel, MODEL_FILE, ModelFile, Restored, restore_all};
+use crate::dataset::{DataError, Encoding, Impute, Table, format_number};
 use crate::error::Result;
+use crate::loss::TargetKind;
 use crate::one_vs_rest::{normalise, winner};
+use crate::select::METRICS;
 use serde::Deserialize;
-use std::io::Write;
 use std::path::Path;
 
 /// A model that was chosen, ready to predict.
@@ -34,33 +36,39 @@ pub struct Predictions {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The ages of `model.json`, whatever else is in it: one, or one per class.
+/// `model.json`: one model, or one per class.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Ages {
-    Many { one_vs_rest: Vec<Age> },
-    One(Age),
-}
-
-#[derive(Deserialize)]
-struct Age {
-    age: f64,
+enum Models {
+    Many(ClassesModel),
+    One(Box<ModelFile>),
 }
 
 impl Predictor {
     /// Opens a run's directory; `age` replaces what was chosen.
     pub fn open(dir: &Path, age: Option<f64>) -> Result<Predictor> {
+        steadily(dir, || Predictor::read(dir, age))
+    }
+
+    fn read(dir: &Path, age: Option<f64>) -> Result<Predictor> {
         let runs = restore_all(dir)?;
-        let ages = match age {
-            Some(age) => vec![age; runs.len()],
-            None => chosen_ages(dir, runs.len())?,
+        let models = match age {
+            Some(_) => Vec::new(),
+            None => chosen_models(dir, runs.len())?,
         };
+        let vouched_for = Sealed::open(dir)?.is_vouched_for();
         let (names, runs): (Vec<Option<String>>, Vec<Restored>) = runs.into_iter().unzip();
-        let part = |(run, age): (Restored, f64)| {
-            let theta = run.path.at(&run.problem, age)?.theta(&run.problem);
-            Ok(Part { run, theta })
+        let part = |(k, run): (usize, Restored)| {
+            let model = models.get(k);
+            let age = model.map(|model| model.age).or(age).unwrap_or(run.path.ages.1);
+            let point = run.path.at(&run.problem, age)?;
+            if !vouched_for && model.is_some_and(|model| !model.is_at(&run, &point)) {
+                let message = format!("{MODEL_FILE} is not the solution at its age, {age}");
+                return Err(not_whole(dir, message).into());
+            }
+            Ok(Part { theta: point.theta(&run.problem), run })
         };
-        let parts = runs.into_iter().zip(ages).map(part).collect::<Result<Vec<_>>>()?;
+        let parts = runs.into_iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         Ok(Predictor { parts, classes: names.into_iter().collect() })
     }
 
@@ -69,9 +77,14 @@ impl Predictor {
         self.first().train.target_name()
     }
 
-    /// How the columns of a file become features.
-    pub fn encoding(&self) -> &Encoding {
-        &self.first().encoding
+    /// How the columns of a file become features. With an imputation, columns without missing values in the training rows are
+    /// filled in by them, too.
+    pub fn encoding(&self, impute: Impute) -> Encoding {
+        let Restored { encoding, train, .. } = self.first();
+        match impute {
+            Impute::Refuse => encoding.clone(),
+            Impute::Median => encoding.filled(train),
+        }
     }
 
     fn first(&self) -> &Restored {
@@ -91,6 +104,33 @@ impl Predictor {
             Some(names) => self.class_predictions(names, z),
             None => self.predictions(z.swap_remove(0)),
         })
+    }
+
+    /// How well the predictions fit the targets that the table has: a metric's name, its value, and the number of rows. None if
+    /// there are no targets. Classes that the model does not know are wrong predictions.
+    pub fn scores(&self, table: &Table, predictions: &Predictions) -> Result<Vec<(&'static str, f64, usize)>> {
+        let pairs = table.labels.iter().zip(&predictions.prediction).filter(|(label, _)| !label.is_empty());
+        let (labels, predicted): (Vec<&String>, Vec<&String>) = pairs.unzip();
+        let count = labels.len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.classes.is_some() || self.first().train.classes().is_some() {
+            let hits = labels.iter().zip(&predicted).filter(|(a, b)| a == b).count();
+            return Ok(vec![("accuracy", hits as f64 / count as f64, count)]);
+        }
+        let number = |text: &&String| text.parse::<f64>().ok().filter(|v| v.is_finite());
+        let (Some(y), Some(z)) = (
+            labels.iter().map(number).collect::<Option<Vec<_>>>(),
+            predicted.iter().map(number).collect::<Option<Vec<_>>>(),
+        ) else {
+            return Ok(Vec::new());
+        };
+        let metrics = METRICS.iter().filter(|m| m.kind == TargetKind::Real);
+        Ok(metrics
+            .map(|m| (m.name, m.score(&z, &y, None, 1.0), count))
+            .filter(|(_, score, _)| score.is_finite())
+            .collect())
     }
 
     /// Numbers, or two classes with decision values.
@@ -133,25 +173,31 @@ impl Predictor {
 
 /// The chosen age of a run with one path; none if none was chosen.
 pub fn chosen_age(dir: &Path) -> Result<Option<f64>> {
-    if !dir.join(MODEL_FILE).exists() {
-        return Ok(None);
-    }
-    chosen_ages(dir, 1).map(|ages| ages.first().copied())
+    let models = steadily(dir, || read_models(dir))?;
+    Ok(models.and_then(|models| models.first().map(|model| model.age)))
 }
 
-/// The chosen ages of `count` paths.
-fn chosen_ages(dir: &Path, count: usize) -> Result<Vec<f64>> {
+/// The models that were chosen, of `count` paths.
+fn chosen_models(dir: &Path, count: usize) -> Result<Vec<ModelFile>> {
     let wrong = |message: String| DataError::NotPath { file: dir.display().to_string(), message };
-    let bytes = std::fs::read(dir.join(MODEL_FILE))
-        .map_err(|e| wrong(format!("it has no {MODEL_FILE} ({e}), so no age was chosen; give one with --age")))?;
-    let ages = match serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{MODEL_FILE}: {e}")))? {
-        Ages::Many { one_vs_rest } => one_vs_rest.iter().map(|a| a.age).collect(),
-        Ages::One(age) => vec![age.age],
-    };
-    match ages.len() == count {
-        true => Ok(ages),
-        false => Err(wrong(format!("{MODEL_FILE} has {} ages for {count} paths", ages.len())).into()),
+    let absent = || wrong(format!("it has no {MODEL_FILE}, so no age was chosen; give one with --age"));
+    let models = read_models(dir)?.ok_or_else(absent)?;
+    match models.len() == count {
+        true => Ok(models),
+        false => Err(wrong(format!("{MODEL_FILE} has {} models for {count} paths", models.len())).into()),
     }
+}
+
+fn read_models(dir: &Path) -> Result<Option<Vec<ModelFile>>> {
+    let Some(bytes) = Sealed::open(dir)?.read(MODEL_FILE)? else { return Ok(None) };
+    let wrong = |e: serde_json::Error| DataError::NotPath {
+        file: dir.display().to_string(),
+        message: format!("{MODEL_FILE} is not understood ({e})"),
+    };
+    Ok(Some(match serde_json::from_slice(&bytes).map_err(wrong)? {
+        Models::Many(ClassesModel { one_vs_rest, .. }) => one_vs_rest,
+        Models::One(model) => vec![*model],
+    }))
 }
 
 impl Predictions {
@@ -173,9 +219,4 @@ impl Predictions {
         let bytes = csv.into_inner().expect("writing to memory cannot fail");
         String::from_utf8(bytes).expect("numbers and strings are UTF-8")
     }
-}
-
-/// Writes predictions to a CSV file.
-pub fn write_predictions(path: &Path, predictions: &Predictions) -> Result<()> {
-    replace(path, |out| out.write_all(predictions.to_csv().as_bytes()))
 }

@@ -1,8 +1,10 @@
 //! A run, read back from its directory: the same path and, to the last bit, the same problem.
 
-use super::classes::ClassesFile;
-use super::{PATH_FILE, PathFile, TRAIN_FILE};
-use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, ReadOptions, Scaling, Table, read};
+use super::classes::{ClassPlace, ClassesFile};
+use super::manifest::{self, Sealed, steadily};
+use super::{OLD_TRAIN_FILE, PATH_FILE, PathFile, ProblemRecord};
+use crate::dataset::{DataError, Dataset, Encoding, Header, Injected, Limits, ReadOptions, Scaling, Table};
+use crate::dataset::{read_from, read_rows};
 use crate::error::Result;
 use crate::loss::TargetKind;
 use crate::model::Model;
@@ -10,6 +12,9 @@ use crate::path::Path as AgePath;
 use crate::prepare::{Prepared, build};
 use crate::problem::{Problem, Spec};
 use std::path::Path;
+
+/// Residual above which a knot is not a solution: knots are solved to 1e-9.
+const SOLVED: f64 = 1e-6;
 
 /// A run that was written by [`write_path`](super::write_path).
 #[derive(Debug)]
@@ -44,6 +49,18 @@ impl Restored {
         Ok(Restored { problem: rebuilt, path, train, scaling, encoding, model, spec, noise: record.noise.clone() })
     }
 
+    /// Whether the knots solve the problem at all. Not each of them: a path that was stopped may end before its last one is
+    /// polished; but knots of other rows solve nothing.
+    fn solves(&self) -> bool {
+        let knots = &self.path.knots;
+        let solves = |k: usize| {
+            let mut theta = knots[k].coef.clone();
+            theta.resize(self.problem.parameters(), knots[k].intercept);
+            self.problem.kkt(&theta, 1.0 / knots[k].age) <= SOLVED
+        };
+        [0, knots.len() / 2, knots.len() - 1].into_iter().any(solves)
+    }
+
     /// As it was when the path was computed, validation rows and notices apart.
     pub fn into_prepared(self) -> (Prepared, AgePath) {
         let Restored { problem, path, train, scaling, encoding, model, spec, noise } = self;
@@ -56,45 +73,70 @@ impl Restored {
 
 /// Every path of a run with the name of its class; a run without several classes has one path and no name.
 pub fn restore_all(dir: &Path) -> Result<Vec<(Option<String>, Restored)>> {
-    let (bytes, _) = read_path_file(dir)?;
-    match ClassesFile::parse(&bytes) {
-        Some(file) => {
-            let each = file.classes.into_iter();
-            each.map(|class| Ok((Some(class.name), restore(&dir.join(class.directory))?))).collect()
-        }
-        None => Ok(vec![(None, restore(dir)?)]),
-    }
+    steadily(dir, || read_all(dir))
+}
+
+fn read_all(dir: &Path) -> Result<Vec<(Option<String>, Restored)>> {
+    let sealed = Sealed::open(dir)?;
+    let (bytes, _) = read_path_file(&sealed, dir)?;
+    let Some(file) = ClassesFile::parse(&bytes) else { return Ok(vec![(None, read_one(dir)?)]) };
+    let class = |place: ClassPlace| {
+        let directory = place.checked_directory(dir)?;
+        sealed.check_class(&place.directory)?;
+        Ok((Some(place.name), read_one(&directory)?))
+    };
+    file.classes.into_iter().map(class).collect()
 }
 
 /// `path.json` of a directory, and what messages call it.
-fn read_path_file(dir: &Path) -> Result<(Vec<u8>, String)> {
-    let file = dir.join(PATH_FILE);
-    let bytes = std::fs::read(&file).map_err(|e| DataError::NotPath {
-        file: dir.display().to_string(),
-        message: format!("cannot read {PATH_FILE} in it: {e}"),
-    })?;
-    Ok((bytes, file.display().to_string()))
+fn read_path_file(sealed: &Sealed, dir: &Path) -> Result<(Vec<u8>, String)> {
+    let absent = || {
+        let message = format!("there is no {PATH_FILE} in it");
+        DataError::NotPath { file: dir.display().to_string(), message }
+    };
+    Ok((sealed.read(PATH_FILE)?.ok_or_else(absent)?, dir.join(PATH_FILE).display().to_string()))
 }
 
 /// Reads a path from its directory.
 pub fn restore(dir: &Path) -> Result<Restored> {
-    let (bytes, name) = read_path_file(dir)?;
+    steadily(dir, || read_one(dir))
+}
+
+fn read_one(dir: &Path) -> Result<Restored> {
+    let sealed = Sealed::open(dir)?;
+    let (bytes, name) = read_path_file(&sealed, dir)?;
     if let Some(file) = ClassesFile::parse(&bytes) {
         let directories: Vec<String> = file.classes.into_iter().map(|class| class.directory).collect();
         let message = format!("it holds one path per class, in its directories {}", directories.join(", "));
         return Err(DataError::NotPath { file: dir.display().to_string(), message }.into());
     }
     let record = PathFile::parse(&bytes, &name)?;
-    let problem = &record.problem;
+    let restored = Restored::new(&record, read_train(&sealed, dir, &record.problem)?, &name)?;
+    if !sealed.is_vouched_for() && !restored.solves() {
+        let message = "the solutions in path.json are not those of its training rows".into();
+        return Err(manifest::not_whole(dir, message).into());
+    }
+    Ok(restored)
+}
+
+/// The training rows, as the manifest says or as they used to be.
+fn read_train(sealed: &Sealed, dir: &Path, problem: &ProblemRecord) -> Result<Dataset> {
+    let name = sealed.rows().unwrap_or(OLD_TRAIN_FILE);
+    let file = dir.join(name).display().to_string();
+    let bytes = sealed.read(name)?.ok_or_else(|| manifest::not_whole(dir, format!("{name} is missing")))?;
+    if name != OLD_TRAIN_FILE {
+        return read_rows(&bytes, &file, &problem.features, &problem.target, problem.classes.clone());
+    }
     let options = ReadOptions {
         target: Some(problem.target.clone()),
         delimiter: Some(b','),
         header: Header::Present,
         encoding: Some(Encoding::numbers(&problem.features)),
+        // It was read before.
+        limits: Limits { bytes: u64::MAX, columns: usize::MAX },
         ..ReadOptions::default()
     };
-    let table = read(&dir.join(TRAIN_FILE), &options)?;
-    Restored::new(&record, with_classes(&table, problem.classes.clone())?, &name)
+    with_classes(&read_from(&bytes[..], &file, &options)?, problem.classes.clone())
 }
 
 /// The classes as they were, in their order.
@@ -121,17 +163,17 @@ fn with_classes(table: &Table, classes: Option<[String; 2]>) -> Result<Dataset> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::write_path;
+    use super::super::{Overwrite, Staging, write_path};
     use super::*;
     use crate::dataset::builtin;
-    use crate::path::{Certificate, Direction, End, Work};
+    use crate::path::{Certificate, Direction, End, Knot, Work};
     use crate::prepare::{PrepareOptions, prepare};
 
-    fn empty_path() -> AgePath {
+    fn one_knot(size: usize) -> AgePath {
         AgePath {
             ages: (0.1, 1.0),
             direction: Direction::Down,
-            knots: Vec::new(),
+            knots: vec![Knot { age: 1.0, coef: vec![0.0; size], intercept: 0.0 }],
             events: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
@@ -158,8 +200,9 @@ mod tests {
             let prepared = prepare(&table, &options).unwrap();
             let folder = format!("agepath-restore-{name}-{}", std::process::id());
             let dir = std::env::temp_dir().join(folder);
-            std::fs::create_dir_all(&dir).unwrap();
-            write_path(&dir, &prepared, &empty_path()).unwrap();
+            let staging = Staging::begin(&dir, Overwrite::Results).unwrap();
+            write_path(staging.dir(), &prepared, &one_knot(10 + 20 * usize::from(name != "diabetes"))).unwrap();
+            staging.commit().unwrap();
             let restored = restore(&dir).unwrap();
             std::fs::remove_dir_all(&dir).unwrap();
             assert_eq!(bits(&restored.problem), bits(&prepared.problem), "{name}");

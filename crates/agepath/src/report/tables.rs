@@ -1,10 +1,9 @@
-//! `suspects.csv` and `train.csv.gz`.
+//! `suspects.csv` and `train.npz`.
 
 use super::replace;
-use crate::dataset::{Dataset, format_number};
+use crate::dataset::{Dataset, format_number, write_rows};
 use crate::error::Result;
 use crate::suspects::Suspect;
-use flate2::{Compression, write::GzEncoder};
 use std::io;
 use std::path::Path;
 
@@ -38,20 +37,7 @@ fn put_suspects(out: impl io::Write, suspects: &[Suspect]) -> io::Result<()> {
     csv.flush()
 }
 
-/// Writes rows in the user's units, the target last; the numbers read back to the last bit.
+/// Writes rows in the user's units; the numbers read back to the last bit.
 pub fn write_train(path: &Path, data: &Dataset) -> Result<()> {
-    replace(path, |out| {
-        let mut csv = csv::Writer::from_writer(GzEncoder::new(out, Compression::fast()));
-        let names = data.features().iter().map(String::as_str);
-        csv.write_record(names.chain([data.target_name()]))?;
-        for i in 0..data.len() {
-            for &value in data.row(i).iter() {
-                csv.write_field(format_number(value))?;
-            }
-            csv.write_record([data.label(data.y()[i])])?;
-        }
-        let gzip = csv.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
-        gzip.finish()?;
-        Ok(())
-    })
+    replace(path, |out| write_rows(out, data))
 }

@@ -270,16 +270,6 @@ fn scale_gamma(x: &Dense, weights: Option<&[f64]>) -> f64 {
 
 /// Share of the memory that is free which a kernel matrix may take: the tracker needs as much again in the worst case.
 const MEMORY_SHARE: f64 = 0.45;
-/// Where the system does not say how much memory is free.
-const ASSUMED_MEMORY: u64 = 8 << 30;
-
-fn available_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kilobytes.map_or(ASSUMED_MEMORY, |k| k << 10)
-}
-
 /// Refuses a matrix that would not fit, before it is allocated.
 fn check_memory(rows: usize, cols: usize, available: u64) -> Result<()> {
     let bytes = rows as u128 * cols as u128 * 8;
@@ -308,7 +298,7 @@ impl Gram {
     pub fn new(design: &Design, kernel: Kernel, weights: Option<&[f64]>) -> Result<Gram> {
         kernel.validate()?;
         let n = design.rows();
-        check_memory(n, n, available_memory())?;
+        check_memory(n, n, crate::memory::available())?;
         let all = |count: usize| (0..count).collect::<Vec<_>>();
         let x = design.select(&all(n), &all(design.cols()));
         if kernel == Kernel::Precomputed {
@@ -423,7 +413,7 @@ impl Gram {
     /// Kernel values of other rows with the training rows, row after row.
     pub fn cross(&self, other: &Dense) -> Result<Vec<f64>> {
         let (rows, d) = (other.rows(), other.cols());
-        check_memory(rows, self.n, available_memory())?;
+        check_memory(rows, self.n, crate::memory::available())?;
         let row = |x: &Dense, i: usize| (0..d).map(|j| x.column(j)[i]).collect::<Vec<f64>>();
         if self.kernel == Kernel::Precomputed {
             return Ok((0..rows).flat_map(|i| row(other, i)).collect());
