@@ -207,7 +207,7 @@ impl PathArgs {
             Ok(fraction) => Validation::Fraction(fraction),
             Err(_) => {
                 let options = self.read_options(Some(&table.encoding))?;
-                Validation::Rows(source::read(Path::new(text), &options)?)
+                Validation::Rows(Box::new(source::read(Path::new(text), &options)?))
             }
         })
     }

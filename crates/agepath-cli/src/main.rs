@@ -34,7 +34,7 @@ enum Command {
     /// Predict other rows with the chosen model of a computed path, as CSV
     Predict(predict::PredictArgs),
     /// Compare the age-path with the convex model, ACS, MOSPL and robust machines on random splits
-    Compare(compare::CompareArgs),
+    Compare(Box<compare::CompareArgs>),
     /// Do the whole job on embedded data with corrupted rows; writes ./agepath-demo/
     Demo(demo::DemoArgs),
     /// Explain the words: age, pacing, zone, jump and others

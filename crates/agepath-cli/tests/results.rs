@@ -29,7 +29,7 @@ fn table(classes: usize) -> String {
     let row = |i: usize| {
         let (a, b) = ((i * 7 % 23) as f64 / 3.0, (i * 5 % 19) as f64 / 4.0);
         match classes {
-            0 => format!("{a},{b},{}\n", 3.0 * a - b + (i % 4) as f64 + if i % 9 == 0 { 30.0 } else { 0.0 }),
+            0 => format!("{a},{b},{}\n", 3.0 * a - b + (i % 4) as f64 + if i.is_multiple_of(9) { 30.0 } else { 0.0 }),
             k => format!("{},{},c{}\n", a + 3.0 * (i % k) as f64, b - 2.0 * (i % k) as f64, i % k),
         }
     };
@@ -216,7 +216,8 @@ fn results_of_earlier_versions_are_read() {
 #[test]
 fn spoiled_results_of_earlier_versions_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let spoils: [(&str, fn(&mut Value)); 8] = [
+    type Change = fn(&mut Value);
+    let spoils: [(&str, Change); 8] = [
         ("path.json", |v| v["knots"] = serde_json::json!([])),
         ("path.json", |v| v["ages"] = serde_json::json!([-1.0, 5.0])),
         ("path.json", |v| v["problem"]["y_scale"] = serde_json::json!(0.0)),
@@ -301,7 +302,7 @@ fn a_killed_writer_leaves_the_old_result_or_the_new_one() {
     for k in 0..repetitions() {
         // Spread over the whole run; every other one about the time when files are swapped.
         let share = ((k * 7919 + 13) % 1000) as f64 / 1000.0;
-        let moment = if k % 2 == 0 { 1.1 * share } else { 0.8 + 0.3 * share };
+        let moment = if k.is_multiple_of(2) { 1.1 * share } else { 0.8 + 0.3 * share };
         let before = marks(&out);
         let next = usize::from(before == whole[0]);
         let mut child = writer(dir.path(), "out", SEEDS[next]).spawn().unwrap();
@@ -330,7 +331,7 @@ fn of_two_writers_one_wins_whole() {
     let dir = tempfile::tempdir().unwrap();
     let (whole, takes) = references(dir.path());
     for k in 0..repetitions().div_ceil(4) {
-        if k % 2 == 0 {
+        if k.is_multiple_of(2) {
             fs::remove_dir_all(dir.path().join("out")).ok();
         }
         let mut first = writer(dir.path(), "out", SEEDS[0]).spawn().unwrap();

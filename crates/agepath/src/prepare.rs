@@ -45,7 +45,7 @@ pub enum Validation {
     /// A share of the rows, above 0 and below 1.
     Fraction(f64),
     /// Another table with the same columns.
-    Rows(Table),
+    Rows(Box<Table>),
 }
 
 /// What to make of a table.

@@ -24,7 +24,7 @@ fn decision(table: &Table, folds: Option<usize>) -> (Prepared, Choice) {
         part
     };
     let (validate, train) = (part(0, held), part(held, table.labels.len()));
-    let validation = if folds.is_some() { Validation::None } else { Validation::Rows(validate) };
+    let validation = if folds.is_some() { Validation::None } else { Validation::Rows(Box::new(validate)) };
     let prepared = prepare(&train, &PrepareOptions { validation, ..PrepareOptions::default() }).unwrap();
     let ages = default_ages(&prepared.problem).unwrap();
     let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };

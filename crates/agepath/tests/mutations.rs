@@ -160,8 +160,8 @@ fn readers_survive_anything() {
         let other = seeds.choose(&mut random).unwrap();
         mutate(&mut bytes, other, &mut random);
         let options = ReadOptions {
-            impute: if k % 3 == 0 { Impute::Median } else { Impute::Refuse },
-            strict: k % 5 == 0,
+            impute: if k.is_multiple_of(3) { Impute::Median } else { Impute::Refuse },
+            strict: k.is_multiple_of(5),
             ..ReadOptions::default()
         };
         let attempt = || -> Result<(), DataError> {
@@ -264,7 +264,7 @@ fn changed_results_are_refused_or_answer_the_same() {
             std::fs::write(dir.join(name), bytes).unwrap();
         }
         let which = k % 2;
-        let bytes = if k % 7 == 0 {
+        let bytes = if k.is_multiple_of(7) {
             let mut bytes = good[which].clone();
             mutate(&mut bytes, &good[1 - which], &mut random);
             bytes

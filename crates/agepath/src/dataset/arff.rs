@@ -2,7 +2,9 @@
 //! Attributes of type numeric, real and integer are numbers; nominal ones and strings are categories.
 
 use super::DataError;
-use super::encode::{Column, Raw, check_names};
+use super::column::Column;
+use super::encode::Raw;
+use super::pick::check_names;
 use super::read::{Place, clip, is_missing};
 
 /// Whether a text begins like ARFF.

@@ -1,8 +1,10 @@
 //! Delimited text: delimiter, header, the notation of numbers and dates are found out, and said where one could doubt.
 
+use super::column::{Column, Values};
 use super::dates::parse_date;
-use super::encode::{Column, ColumnCode, Raw, Values, check_names, target_index};
+use super::encode::{ColumnCode, Raw};
 use super::numbers::{Notation, grouped};
+use super::pick::{check_names, target_index};
 use super::read::{Header, Place, ReadOptions, check_memory, clip, is_missing};
 use super::{DataError, Notice};
 use csv::StringRecord;

@@ -1,55 +1,19 @@
 //! From columns as they were read to numbers: categories become indicator columns, missing values are refused or filled in.
 //! What was done is an [`Encoding`], so that other rows can be treated the same way.
 
+use super::column::{Column, Values};
+use super::pick::{Pick, no_column};
 use super::read::clip;
 use super::{DataError, Dataset, Notice, Table, format_number, median};
 use crate::loss::TargetKind;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// A column with more categories than this is taken for an identifier or free text.
 const MAX_LEVELS: usize = 100;
 
 /// How many names a message lists.
 const LISTED: usize = 8;
-
-/// Fewer rows than this may count up by chance.
-const FEWEST_IDENTIFIERS: usize = 20;
-
-/// Which columns are used, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pick {
-    /// Left out. Default: none.
-    pub drop: Vec<String>,
-    /// If not empty, the only ones that are used besides the target.
-    pub columns: Vec<String>,
-    /// Numbers that are names, like postcodes: each becomes a column. Default: none.
-    pub categorical: Vec<String>,
-}
-
-impl Pick {
-    /// Whether a column is used.
-    pub(super) fn keeps(&self, name: &str) -> bool {
-        let among = |list: &[String]| list.iter().any(|n| n == name);
-        !among(&self.drop) && (self.columns.is_empty() || among(&self.columns))
-    }
-
-    /// Refuses names that are not there.
-    pub(super) fn check(&self, file: &str, names: &[&str]) -> Result<(), DataError> {
-        let mut asked = self.drop.iter().chain(&self.columns).chain(&self.categorical);
-        match asked.find(|name| !names.contains(&name.as_str())) {
-            Some(name) => Err(no_column(file, name, names)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// No column has the name.
-fn no_column(file: &str, name: &str, names: &[&str]) -> DataError {
-    let more = if names.len() > LISTED { ", …" } else { "" };
-    let columns = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ") + more;
-    DataError::NoColumn { file: file.into(), column: name.into(), columns }
-}
 
 /// What becomes of categories that another file's encoding does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,74 +119,6 @@ impl Encoding {
     }
 }
 
-/// The values of one column.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
-    /// Not a number where it is missing.
-    Numbers(Vec<f64>),
-    /// None where it is missing.
-    Text(Vec<Option<String>>),
-}
-
-/// One column as it was read.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
-    pub name: String,
-    pub values: Values,
-    /// What stands in the first row where a value is missing.
-    pub missing: Option<(usize, String)>,
-    /// Whether the numbers were dates.
-    pub dates: bool,
-}
-
-impl Column {
-    pub fn numbers(name: String, values: Vec<f64>) -> Column {
-        let missing = values.iter().position(|v| v.is_nan()).map(|row| (row, "NaN".to_owned()));
-        Column { name, values: Values::Numbers(values), missing, dates: false }
-    }
-
-    pub fn text(name: String, values: Vec<Option<String>>) -> Column {
-        let missing = values.iter().position(Option::is_none).map(|row| (row, String::new()));
-        Column { name, values: Values::Text(values), missing, dates: false }
-    }
-
-    /// Numbers that are names: one category each.
-    fn into_categories(self) -> Column {
-        let Values::Numbers(values) = self.values else { return self };
-        let values = values.into_iter().map(|v| (!v.is_nan()).then(|| format_number(v))).collect();
-        Column { values: Values::Text(values), dates: false, ..self }
-    }
-
-    /// The rows whose numbers are in `kept`.
-    fn keep(&mut self, kept: &[usize]) {
-        match &mut self.values {
-            Values::Numbers(values) => *values = kept.iter().map(|&i| values[i]).collect(),
-            Values::Text(values) => *values = kept.iter().map(|&i| values[i].take()).collect(),
-        }
-        let is_missing = |i: &usize| match &self.values {
-            Values::Numbers(values) => values[*i].is_nan(),
-            Values::Text(values) => values[*i].is_none(),
-        };
-        let first = (0..kept.len()).find(is_missing);
-        let text = self.missing.take().map_or_else(String::new, |(_, text)| text);
-        self.missing = first.map(|row| (row, text));
-    }
-
-    /// Whether it gives every row a whole number of its own: counted through, or called an identifier.
-    fn is_identifier(&self) -> bool {
-        let Values::Numbers(values) = &self.values else { return false };
-        if values.len() < FEWEST_IDENTIFIERS || self.dates || values.iter().any(|v| v.fract() != 0.0) {
-            return false;
-        }
-        let mut sorted = values.clone();
-        sorted.sort_by(f64::total_cmp);
-        let name = self.name.to_lowercase();
-        let called = ["id", "index", "key"].iter().any(|word| name == *word || name.ends_with(&format!("_{word}")));
-        let span = sorted[sorted.len() - 1] - sorted[0];
-        sorted.windows(2).all(|pair| pair[0] < pair[1]) && (called || span == (sorted.len() - 1) as f64)
-    }
-}
-
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Raw {
@@ -251,7 +147,7 @@ pub(super) struct Rules<'a> {
 impl Raw {
     /// The numbers, encoded by the rules.
     pub fn encode(mut self, rules: &Rules) -> Result<Table, DataError> {
-        self.pick(rules)?;
+        self.pick(rules);
         let rows = if rules.target_optional { (0..self.lines.len()).collect() } else { self.keep_targets()? };
         let encoding = match rules.encoding {
             Some(encoding) => encoding.clone(),
@@ -300,15 +196,14 @@ impl Raw {
     }
 
     /// Leaves out the columns that are not wanted. With another file's encoding, that decides.
-    fn pick(&mut self, rules: &Rules) -> Result<(), DataError> {
+    fn pick(&mut self, rules: &Rules) {
         if rules.encoding.is_some() {
-            return Ok(());
+            return;
         }
         self.columns.retain(|column| rules.pick.keeps(&column.name));
         for column in self.columns.iter_mut().filter(|c| rules.pick.categorical.contains(&c.name)) {
             *column = std::mem::replace(column, Column::numbers(String::new(), Vec::new())).into_categories();
         }
-        Ok(())
     }
 
     /// Leaves out the rows without a target, and returns the numbers of the others.
@@ -484,48 +379,5 @@ fn labels(target: Column) -> Vec<String> {
             values.into_iter().map(|v| if v.is_nan() { String::new() } else { format_number(v) }).collect()
         }
         Values::Text(values) => values.into_iter().map(Option::unwrap_or_default).collect(),
-    }
-}
-
-/// Takes the target column out of the others: the one called `name`, or the last. With `optional`, it may be absent.
-pub(super) fn take_target(
-    file: &str,
-    columns: &mut Vec<Column>,
-    name: Option<&str>,
-    optional: bool,
-) -> Result<Option<Column>, DataError> {
-    let Some(at) = target_index(file, columns.iter().map(|c| c.name.as_str()), name, optional)? else {
-        return Ok(None);
-    };
-    Ok(Some(columns.remove(at)))
-}
-
-/// Where the target stands among the names.
-pub(super) fn target_index<'a>(
-    file: &str,
-    names: impl ExactSizeIterator<Item = &'a str> + Clone,
-    name: Option<&str>,
-    optional: bool,
-) -> Result<Option<usize>, DataError> {
-    let Some(name) = name else {
-        let one = names.clone().next().filter(|_| names.len() < 2);
-        return match one {
-            Some(column) if !optional => Err(DataError::OneColumn { file: file.into(), column: column.into() }),
-            _ => Ok((!optional).then(|| names.len() - 1)),
-        };
-    };
-    match names.clone().position(|n| n == name) {
-        Some(at) => Ok(Some(at)),
-        None if optional => Ok(None),
-        None => Err(no_column(file, name, &names.collect::<Vec<_>>())),
-    }
-}
-
-/// Refuses two columns of the same name.
-pub(super) fn check_names(file: &str, names: &[String]) -> Result<(), DataError> {
-    let mut seen = BTreeSet::new();
-    match names.iter().find(|name| !seen.insert(*name)) {
-        Some(column) => Err(DataError::DuplicateColumn { file: file.into(), column: column.clone() }),
-        None => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! LIBSVM text: `label index:value index:value …` per line, indices from 1 and increasing; what is not named is 0.
 
 use super::DataError;
-use super::encode::{Column, Encoding, Raw};
+use super::column::Column;
+use super::encode::{Encoding, Raw};
 use super::read::{Place, check_memory, clip};
 
 /// Whether a first line looks like one of LIBSVM.

@@ -6,6 +6,7 @@
 mod arff;
 mod builtin;
 mod classes;
+mod column;
 mod dates;
 mod delimited;
 mod encode;
@@ -13,10 +14,12 @@ mod error;
 mod libsvm;
 mod matrix;
 mod noise;
+mod notice;
 mod npz;
 mod numbers;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod pick;
 mod read;
 mod rows_file;
 mod scale;
@@ -25,10 +28,12 @@ mod table;
 
 pub use builtin::{BUILTIN, builtin};
 pub use classes::ManyClasses;
-pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute, Pick, Unknown};
-pub use error::{DataError, Notice};
+pub use encode::{ColumnCode, Encoding, IMPUTATIONS, Impute, Unknown};
+pub use error::DataError;
 pub use matrix::{Matrix, Shared, SparseRows};
 pub use noise::{Injected, NOISES, Noise, NoiseKind};
+pub use notice::Notice;
+pub use pick::Pick;
 pub(crate) use read::file_error;
 pub use read::{Header, Limits, ReadOptions, STDIN, read, read_from};
 pub(crate) use rows_file::{read_rows, write_rows};

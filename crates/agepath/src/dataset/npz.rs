@@ -2,7 +2,9 @@
 //! any other of one dimension the target; `feature_names` or `names`, if there, the names of the features.
 
 use super::DataError;
-use super::encode::{Column, Raw, check_names};
+use super::column::Column;
+use super::encode::Raw;
+use super::pick::check_names;
 use super::read::check_memory;
 use std::io::{Cursor, Read};
 

@@ -1,13 +1,34 @@
 //! Parquet: columns of numbers, booleans, text and dates; nested columns are refused by name.
 
 use super::DataError;
-use super::encode::{Column, Raw, Values, check_names};
+use super::column::{Column, Values};
+use super::encode::Raw;
+use super::pick::check_names;
 use super::read::{ReadOptions, check_memory};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
 
-/// Reads the whole file.
+/// Reads the whole file. The library that reads Parquet panics on some damaged files; that becomes an error like all others.
 pub(super) fn parse(bytes: Vec<u8>, file: &str, options: &ReadOptions) -> Result<Raw, DataError> {
+    let damaged = || DataError::NotArchive { file: file.into(), message: "the Parquet file is damaged".into() };
+    quietly(|| read(bytes, file, options)).unwrap_or_else(|| Err(damaged()))
+}
+
+/// Runs something that may panic, without the message on standard error; none if it did.
+fn quietly<T>(run: impl FnOnce() -> T) -> Option<T> {
+    // The hook is the process's; one at a time may change it.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ()));
+    let done = panic::catch_unwind(AssertUnwindSafe(run));
+    panic::set_hook(hook);
+    done.ok()
+}
+
+fn read(bytes: Vec<u8>, file: &str, options: &ReadOptions) -> Result<Raw, DataError> {
     let wrong = |message: String| DataError::NotArchive { file: file.into(), message };
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(|e| wrong(e.to_string()))?;
     let schema = reader.metadata().file_metadata().schema();

@@ -1,6 +1,7 @@
 //! Reads files, plain or gzipped, whatever their format: the content tells which it is.
 
-use super::encode::{Encoding, Impute, Pick, Raw, Rules, Unknown, take_target};
+use super::encode::{Encoding, Impute, Raw, Rules, Unknown};
+use super::pick::{Pick, take_target};
 use super::{DataError, Table, arff, delimited, libsvm, npz};
 use crate::loss::TargetKind;
 use crate::memory;
