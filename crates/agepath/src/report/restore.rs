@@ -175,6 +175,8 @@ mod tests {
             direction: Direction::Down,
             knots: vec![Knot { age: 1.0, coef: vec![0.0; size], intercept: 0.0 }],
             events: Vec::new(),
+            gaps: Vec::new(),
+            notes: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
             end: End::Complete,
