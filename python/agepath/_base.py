@@ -64,7 +64,8 @@ class AgePathEstimator(BaseEstimator):
         single = len(paths) == 1
         solutions = [path._kept for path in paths]
         self.path_ = paths[0] if single else paths
-        self.age_ = solutions[0].age if single else np.array([s.age for s in solutions])
+        ages = [p._run.age for p in paths]
+        self.age_ = ages[0] if single else np.array(ages)
         self.sample_weight_ = np.min([s.weights for s in solutions], axis=0)
         self.sample_age_ = np.max([p.entry_ages for p in paths], axis=0)
         fractions = [np.nan if p.noise_fraction is None else p.noise_fraction[0] for p in paths]

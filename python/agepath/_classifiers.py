@@ -31,8 +31,9 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
     ----------
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         The loss; ``predict_proba`` needs the logistic one.
-    C : float
-        Factor of the loss: ½‖w‖² + C Σ vℓ.
+    C : float or "auto"
+        Factor of the loss: ½‖w‖² + C Σ vℓ; "auto" looks for the best one where the engine chooses (without ``cv``) in linear space,
+        and is 1 else.
     kernel : str or None, default=None
         None: linear in the features, except for losses with several pieces, which have ``"rbf"``. ``"none"``: linear in the
         features, with one coefficient for each, whatever the loss. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``,
@@ -102,6 +103,7 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
         pacing_a=DEFAULTS["pacing_a"],
         ages=None,
         direction=DEFAULTS["direction"],
+        branches="auto",
         selection="min",
         cv=None,
         scoring=None,
@@ -122,6 +124,7 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
         self.pacing_a = pacing_a
         self.ages = ages
         self.direction = direction
+        self.branches = branches
         self.selection = selection
         self.cv = cv
         self.scoring = scoring

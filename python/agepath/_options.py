@@ -18,7 +18,7 @@ DEFAULTS = _agepath.defaults()
 #: Parameters that go to the engine under their own names.
 ENGINE = (
     "model", "loss", "penalty", "alpha", "l1_ratio", "C", "epsilon", "quantile", "kernel", "gamma", "degree", "coef0",
-    "fit_intercept", "standardize", "target_scale", "pacing", "pacing_gamma", "pacing_a", "ages", "direction", "start",
+    "fit_intercept", "standardize", "target_scale", "pacing", "pacing_gamma", "pacing_a", "ages", "direction", "branches", "start",
     "max_events", "time_limit", "certify",
 )  # fmt: skip
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class AgePathRegressor(RegressorMixin, AgePathEstimator):
-    """Self-paced regression at the age that held-out rows like best.
+    """Self-paced regression with the branch and the age that most rows agree on.
 
-    The whole path over all ages is computed exactly, by default once for all rows and once for each fold; the age with the
-    best score on held-out rows is kept.
+    The path over all ages is computed exactly, and with it branches from starts that rows far out in X cannot break. By default
+    every row trains and every row is judged: few rows by the robust scale of those in the middle of X, many by held-out neighbours
+    whose errors are capped. The ordinary fit is a candidate, and is kept where there is no evidence of bad rows.
 
     Parameters
     ----------
@@ -30,8 +31,8 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         altogether, take the squared loss with ``pacing="mixture"``.
     penalty : {"l1", "l2", "elasticnet", None}, default="l1"
         With the squared loss: Lasso, ridge, elastic net, least squares.
-    alpha : float
-        Strength of the penalty, in the units the solver sees: see ``standardize`` and ``target_scale``.
+    alpha : float or "auto"
+        Strength of the penalty; "auto" looks for the best one near .005 where the engine chooses (without ``cv``), and is .005 else; in the units the solver sees: see ``standardize`` and ``target_scale``.
     l1_ratio : float
         Share of L1 in the elastic net's penalty.
     C : float
@@ -61,10 +62,14 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         Smallest and largest age. None: from the data.
     direction : {"down", "up"}
         Follow the path from the convex problem at age infinity, or from the smallest age.
+    branches : {"auto", "down", "up"} or int, default="auto"
+        Which branches are followed where the engine chooses: the one that comes down and at most three others, one alone, or at
+        most so many.
     selection : {"min", "1se"} or float, default="min"
         The best score, or the largest age within one standard error of it; or an age of your own.
     cv : int, splitter, iterable of splits or None, default=None
-        Held-out rows. None: the engine's default number of folds, or fewer where a class is small.
+        Held-out rows that choose the age. None: with the squared loss in linear space the engine's own judgement, see above; else, or
+        with a ``scoring``, its default number of folds, or fewer where a class is small.
     scoring : str, callable or None, default=None
         The engine's metric, by its own or scikit-learn's name; or any other of scikit-learn's scorers, by name or as made by
         :func:`sklearn.metrics.make_scorer`: a function of a fitted estimator, held-out rows and their targets. For a scorer no
@@ -79,7 +84,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
     Attributes
     ----------
     age_ : float
-        The chosen age.
+        The chosen age; infinite where the ordinary fit is kept.
     coef_ : ndarray of shape (n_features,)
         Coefficients in the units of the data. With a kernel only if it is linear.
     intercept_ : float
@@ -136,6 +141,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         pacing_a=DEFAULTS["pacing_a"],
         ages=None,
         direction=DEFAULTS["direction"],
+        branches="auto",
         selection="min",
         cv=None,
         scoring=None,
@@ -162,6 +168,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         self.pacing_a = pacing_a
         self.ages = ages
         self.direction = direction
+        self.branches = branches
         self.selection = selection
         self.cv = cv
         self.scoring = scoring

@@ -4,11 +4,12 @@ use crate::reading::ReadArgs;
 use crate::source;
 use agepath::dataset::{self, Encoding, Folds, Noise, ReadOptions, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
+use agepath::judge::{Branches, StudyOptions, tuned};
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
-use agepath::prepare::{DEFAULT_PACING, PrepareOptions, VALIDATION_FRACTION, Validation};
+use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Prepared, Validation};
 use agepath::report::{Overwrite, PlotFormat};
 use agepath::select::{METRICS, RULES, Rule};
 use agepath::space::{Gamma, KERNELS, KernelChoice, KernelParameters};
@@ -33,15 +34,17 @@ pub struct PathArgs {
     force: bool,
     #[command(flatten)]
     reading: ReadArgs,
-    /// Penalty strength of the regressions
-    #[arg(long, default_value_t = Strength::default().alpha, allow_negative_numbers = true)]
-    alpha: f64,
+    /// Penalty strength of the regressions: a number, or `auto` for the one near it that held-out rows like best [default: auto; 0.005
+    /// with --validation or --cv]
+    #[arg(long, allow_negative_numbers = true)]
+    alpha: Option<Tunable>,
     /// Share of L1 in the elastic net
     #[arg(long, default_value_t = Strength::default().l1_ratio, allow_negative_numbers = true)]
     l1_ratio: f64,
-    /// Loss factor of the classifiers and of the support vector regressions
-    #[arg(long, default_value_t = LossParameters::default().c, allow_negative_numbers = true)]
-    c: f64,
+    /// Loss factor of the classifiers and of the support vector regressions: a number, or `auto` for the one that held-out rows
+    /// like best in linear space [default: 1]
+    #[arg(long, allow_negative_numbers = true)]
+    c: Option<Tunable>,
     /// Half the width of the tube of `svr`
     #[arg(long, default_value_t = LossParameters::default().epsilon, allow_negative_numbers = true)]
     epsilon: f64,
@@ -78,6 +81,9 @@ pub struct PathArgs {
     /// Where ACS starts when the direction is up: `full`, `zero` or `random` [default: full]
     #[arg(long, value_parser = by_name::<Start>)]
     start: Option<Start>,
+    /// Branches of the path to follow: `auto`, `down` from infinite age, `up` from LO, or at most so many
+    #[arg(long, value_name = "auto|down|up|N", default_value = "auto", conflicts_with = "direction")]
+    branches: Branches,
     /// Seed of split, noise, random start and of the ages that are checked
     #[arg(long, default_value_t = PathOptions::default().seed)]
     seed: u64,
@@ -160,7 +166,11 @@ impl PathArgs {
         let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
         let options = PrepareOptions {
             model: self.reading.model.clone(),
-            strength: Strength { alpha: self.alpha, l1_ratio: self.l1_ratio, loss: self.loss_parameters() },
+            strength: Strength {
+                alpha: number(self.alpha, Strength::default().alpha),
+                l1_ratio: self.l1_ratio,
+                loss: self.loss_parameters(),
+            },
             kernel: self.kernel()?,
             pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
             intercept: !self.no_intercept,
@@ -172,6 +182,18 @@ impl PathArgs {
         };
         options.validate()?;
         Ok(options)
+    }
+
+    /// The problem with the strength that held-out rows like best, where that was asked for.
+    pub fn tune(&self, prepared: Prepared) -> Result<Prepared> {
+        let asked = if prepared.train.classes().is_some() { self.c } else { self.alpha };
+        // Whoever says how the choice is made has said how strong the penalty is, too, unless told otherwise; so for classes.
+        let judged_otherwise = self.validation.is_some() || self.cv.is_some() || prepared.train.classes().is_some();
+        match asked {
+            Some(Tunable::Auto) => Ok(tuned(prepared, self.seed)?),
+            None if !judged_otherwise => Ok(tuned(prepared, self.seed)?),
+            _ => Ok(prepared),
+        }
     }
 
     fn kernel(&self) -> Result<KernelChoice> {
@@ -187,7 +209,11 @@ impl PathArgs {
     }
 
     fn loss_parameters(&self) -> LossParameters {
-        LossParameters { c: self.c, epsilon: self.epsilon, quantile: self.quantile }
+        LossParameters {
+            c: number(self.c, LossParameters::default().c),
+            epsilon: self.epsilon,
+            quantile: self.quantile,
+        }
     }
 
     /// The test rows, read like `table`.
@@ -199,8 +225,7 @@ impl PathArgs {
     /// Rows that validate; a file is read like `table`, the data itself.
     pub fn validation(&self, table: &dataset::Table) -> Result<Validation> {
         let Some(text) = &self.validation else {
-            let default = PrepareOptions::default().validation;
-            return Ok(if self.cv.is_some() { Validation::None } else { default });
+            return Ok(Validation::None);
         };
         Ok(match text.parse::<f64>() {
             Ok(0.0) => Validation::None,
@@ -212,14 +237,17 @@ impl PathArgs {
         })
     }
 
-    /// How the age is chosen.
-    pub fn decide(&self) -> Result<DecideOptions> {
-        Ok(DecideOptions {
+    /// What is followed, and how the choice is made.
+    pub fn study(&self) -> Result<StudyOptions> {
+        let decide = DecideOptions {
             metric: self.metric.clone(),
             rule: Rule::by_name(&self.select)?,
+            // A metric or a rule is about held-out rows.
             folds: self.cv.map(Folds::Count),
             scorer: None,
-        })
+        };
+        let unchosen = self.validation.as_deref().and_then(|text| text.parse().ok()) == Some(0.0);
+        Ok(StudyOptions { ages: self.ages, branches: self.branches, decide, unchosen })
     }
 
     /// What the tracker is asked for; the ages are checked if they were given.
@@ -229,6 +257,7 @@ impl PathArgs {
             ages: self.ages.unwrap_or(default.ages),
             direction: self.direction.unwrap_or(default.direction),
             start: self.start.unwrap_or(default.start),
+            from: None,
             seed: self.seed,
             max_events: self.max_events,
             time_limit: self.time_limit,
@@ -236,6 +265,34 @@ impl PathArgs {
         };
         options.validate()?;
         Ok(options)
+    }
+}
+
+/// A number, or to be found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tunable {
+    /// By held-out rows.
+    Auto,
+    /// As it is.
+    Given(f64),
+}
+
+/// The number that was given, or the one to start from.
+fn number(asked: Option<Tunable>, default: f64) -> f64 {
+    match asked {
+        Some(Tunable::Given(value)) => value,
+        Some(Tunable::Auto) | None => default,
+    }
+}
+
+impl std::str::FromStr for Tunable {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Tunable, Self::Err> {
+        match text {
+            "auto" => Ok(Tunable::Auto),
+            _ => text.parse().map(Tunable::Given),
+        }
     }
 }
 
@@ -266,11 +323,9 @@ fn rules() -> PossibleValuesParser {
     choices(RULES.iter().map(|(name, _, summary)| (*name, *summary)))
 }
 
-fn validation_help() -> String {
-    format!(
-        "Rows that choose the age: a share of the rows, a file with the same columns, or 0 for none \
-         [default: {VALIDATION_FRACTION}, or none with --cv]"
-    )
+fn validation_help() -> &'static str {
+    "Rows that choose the age: a share of the rows, a file with the same columns, or 0 to choose none and keep the ordinary \
+     fit [default: every row trains, and the choice is made without setting any aside]"
 }
 
 /// The metrics.

@@ -3,7 +3,7 @@
 use crate::path::{Job, Place, say_notices, say_summary, write_plots};
 use crate::progress::Watcher;
 use agepath::dataset::Table;
-use agepath::decide::{DecideOptions, Kept};
+use agepath::decide::Kept;
 use agepath::one_vs_rest::OneVsRest;
 use agepath::path::End;
 use agepath::report::{self, ClassRun, ClassesReport, Staging, class_dir};
@@ -13,17 +13,16 @@ use anyhow::Result;
 pub fn run(job: Job, table: &Table, classes: &OneVsRest) -> Result<()> {
     let args = job.args;
     let test = args.test_table(table)?.map(|rows| rows.many_classes_like(&classes.train)).transpose()?;
-    let folds =
-        job.decide_options.folds.as_ref().map(|folds| classes.folds(folds, job.path_options.seed)).transpose()?;
-    let job = Job { decide_options: DecideOptions { folds, ..job.decide_options }, ..job };
-    classes.validate(&job.decide_options)?;
+    let study_options = classes.share_folds(&job.study_options, job.path_options.seed)?;
+    let job = Job { study_options, ..job };
+    classes.validate(&job.study_options.decide)?;
     say_notices(&classes.notices, args.talk);
 
     let staging = Staging::begin(&args.output, args.overwrite())?;
     let watcher = Watcher::new(args.talk.quiet)?;
     let (mut runs, mut plots) = (Vec::new(), Vec::new());
     for (k, name) in classes.names().iter().enumerate() {
-        let prepared = classes.prepare(k)?;
+        let prepared = args.tune(classes.prepare(k)?)?;
         if k == 0 {
             say_notices(&prepared.notices, args.talk);
         }
@@ -35,9 +34,8 @@ pub fn run(job: Job, table: &Table, classes: &OneVsRest) -> Result<()> {
         };
         let done = job.compute(&prepared, place, &watcher)?;
         plots.extend(done.plot);
-        let judged = prepared.validation.is_some() || job.decide_options.folds.is_some();
-        let kept = judged.then(|| Kept::or_largest(done.choice, &prepared, &done.path)).transpose()?;
-        runs.push(ClassRun::new(&prepared, kept.as_ref(), done.summary)?);
+        let kept = Kept::Chosen(Box::new(done.choice));
+        runs.push(ClassRun::new(&prepared, Some(&kept), done.summary)?);
         if done.path.end == End::Interrupted {
             break;
         }

@@ -5,9 +5,10 @@ use crate::classes;
 use crate::output::{emit, labelled, note, table, width};
 use crate::progress::Watcher;
 use agepath::dataset::{Dataset, Notice, Table};
-use agepath::decide::{Choice, DecideOptions, decide, follow};
+use agepath::decide::Choice;
+use agepath::judge::{Branch, Study, StudyOptions, study};
 use agepath::one_vs_rest::OneVsRest;
-use agepath::path::{Path, PathOptions, Progress};
+use agepath::path::{Path, PathOptions};
 use agepath::prepare::{PrepareOptions, Prepared, prepare};
 use agepath::report::{self, PlotFormat, Report, Staging, Summary};
 use agepath::suspects::Suspect;
@@ -20,17 +21,17 @@ const SHOWN: usize = 5;
 
 /// Runs the command.
 pub fn run(args: &PathArgs) -> Result<()> {
-    let (path_options, prepare_options, decide_options) = (args.path()?, args.prepare()?, args.decide()?);
+    let (path_options, prepare_options, study_options) = (args.path()?, args.prepare()?, args.study()?);
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().context("cannot start the threads")?;
     }
     let table = args.table()?;
     let options = PrepareOptions { validation: args.validation(&table)?, ..prepare_options };
-    let job = Job { args, path_options, decide_options, command: command_line() };
+    let job = Job { args, path_options, study_options, command: command_line() };
     match OneVsRest::from_table(&table, &options)? {
         Some(classes) => classes::run(job, &table, &classes),
-        None => job.run(&table, &prepare(&table, &options)?),
+        None => job.run(&table, &args.tune(prepare(&table, &options)?)?),
     }
 }
 
@@ -38,14 +39,14 @@ pub fn run(args: &PathArgs) -> Result<()> {
 pub struct Job<'a> {
     pub args: &'a PathArgs,
     pub path_options: PathOptions,
-    pub decide_options: DecideOptions,
+    pub study_options: StudyOptions,
     pub command: String,
 }
 
 /// A path and what was made of it.
 pub struct Done {
     pub path: Path,
-    pub choice: Option<Choice>,
+    pub choice: Choice,
     pub summary: Summary,
     pub files: Vec<&'static str>,
     pub plot: Option<Figure>,
@@ -63,7 +64,7 @@ impl Job<'_> {
     fn run(&self, table: &Table, prepared: &Prepared) -> Result<()> {
         let args = self.args;
         let test = args.test_table(table)?.map(|rows| rows.dataset_like(&prepared.train)).transpose()?;
-        self.decide_options.validate(prepared)?;
+        self.study_options.decide.validate(prepared)?;
         say_notices(&prepared.notices, args.talk);
         let staging = Staging::begin(&args.output, args.overwrite())?;
         let watcher = Watcher::new(args.talk.quiet)?;
@@ -72,22 +73,22 @@ impl Job<'_> {
         watcher.finish();
         staging.commit()?;
         write_plots(done.plot.as_slice())?;
-        let suspects = done.choice.as_ref().map(|c| &c.suspects[..]);
-        say_summary(&done.summary, suspects, args, &done.files)
+        say_summary(&done.summary, Some(&done.choice.suspects), args, &done.files)
     }
 
-    /// Follows the path, decides, and writes everything to its place.
+    /// Follows the path or its branches, decides, and writes everything to its place.
     pub fn compute(&self, prepared: &Prepared, place: Place, watcher: &Watcher) -> Result<Done> {
-        let (path, path_options) = self.follow(prepared, place.title, watcher)?;
-        let mut files = report::write_path(place.dir, prepared, &path)?;
+        let Study { mut branches, chosen, choice, .. } = self.study(prepared, place.title, watcher)?;
+        let Branch { path, .. } = branches.remove(chosen);
+        let others: Vec<&Branch> = branches.iter().collect();
+        let mut files = report::write_path(place.dir, prepared, &path, &others)?;
 
-        let choice = decide(prepared, &path, &path_options, &self.decide_options, &|progress| watcher.see(progress))?;
-        let summary = Summary::new(prepared, &path, choice.as_ref());
-        files.extend(report::write_choice(place.dir, prepared, choice.as_ref(), &summary)?);
+        let summary = Summary::new(prepared, &path, Some(&choice));
+        files.extend(report::write_choice(place.dir, prepared, Some(&choice), &summary)?);
         let report = Report {
             prepared,
             path: &path,
-            choice: choice.as_ref(),
+            choice: Some(&choice),
             summary: &summary,
             command: Some(&self.command),
             test: place.test.as_ref(),
@@ -97,18 +98,18 @@ impl Job<'_> {
         let plot = place.plot.map(draw).transpose()?;
         if self.args.talk.verbose {
             note(&format!("work: {:?}", path.work));
+            branches.iter().for_each(|b| note(&format!("work of branch \"{}\": {:?}", b.name, b.path.work)));
         }
         Ok(Done { path, choice, summary, files, plot })
     }
 
-    fn follow(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<(Path, PathOptions)> {
+    fn study(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<Study> {
         let mut announce = |(low, high)| {
             if !self.args.talk.quiet {
                 note(&format!("{title}ages {low}:{high}, from the losses of the ordinary fit"));
             }
         };
-        let callback = &mut |progress: &Progress| watcher.see(progress);
-        Ok(follow(&prepared.problem, &self.path_options, self.args.ages, &mut announce, callback)?)
+        Ok(study(prepared, &self.path_options, &self.study_options, &mut announce, &|p| watcher.see(p))?)
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::errors::exception;
 use agepath::dataset::{Folds, TARGET_SCALES, TargetScale};
 use agepath::decide::DecideOptions;
+use agepath::judge::{Branches, tuned};
 use agepath::loss::{self, LossParameters};
 use agepath::model::{self, Model, Strength};
 use agepath::pacing::{self, PacingParameters, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
-use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Validation};
+use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Prepared, Validation};
 use agepath::select::{METRICS, RULES, Rule, Scorer};
 use agepath::space::{KernelChoice, KernelParameters};
 use numpy::IntoPyArray;
@@ -26,6 +27,10 @@ pub struct Options {
     /// None: from the data.
     pub ages: Option<(f64, f64)>,
     pub keep: Keep,
+    /// Which branches are followed where the library chooses.
+    pub branches: Branches,
+    /// Whether α of numbers and C of classes are to be found.
+    tune: (bool, bool),
     /// A Python function that scores held-out rows.
     scorer: Option<Arc<Py<PyAny>>>,
 }
@@ -37,7 +42,7 @@ pub enum Keep {
     Nothing,
     /// This one.
     Age(f64),
-    /// The one that held-out rows like best. Without folds of its own, the default number, or as many as can be.
+    /// The one that the library chooses; by held-out rows where folds, a metric or a rule name them.
     Best(DecideOptions),
 }
 
@@ -51,6 +56,16 @@ fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name
     value.extract::<T>().map(Some).map_err(|e| wrong(e.into()))
 }
 
+/// A number; none for `"auto"`, or if it is not given.
+fn tunable(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<f64>> {
+    if is_auto(options, name)? { Ok(None) } else { get(options, name) }
+}
+
+fn is_auto(options: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
+    let given = options.get_item(name)?;
+    Ok(given.is_some_and(|value| value.extract::<String>().is_ok_and(|text| text == "auto")))
+}
+
 /// A choice that the library reads from its files under the same name.
 fn choice<T: serde::de::DeserializeOwned>(name: &str, text: &str, choices: &str) -> PyResult<T> {
     let wrong = |_| PyValueError::new_err(format!("unknown {name} \"{text}\"; choose one of: {choices}"));
@@ -62,10 +77,10 @@ impl Options {
         let (prepare, path) = (PrepareOptions::default(), PathOptions::default());
         let strength = prepare.strength;
         let strength = Strength {
-            alpha: get(options, "alpha")?.unwrap_or(strength.alpha),
+            alpha: tunable(options, "alpha")?.unwrap_or(strength.alpha),
             l1_ratio: get(options, "l1_ratio")?.unwrap_or(strength.l1_ratio),
             loss: LossParameters {
-                c: get(options, "C")?.unwrap_or(strength.loss.c),
+                c: tunable(options, "C")?.unwrap_or(strength.loss.c),
                 epsilon: get(options, "epsilon")?.unwrap_or(strength.loss.epsilon),
                 quantile: get(options, "quantile")?.unwrap_or(strength.loss.quantile),
             },
@@ -95,6 +110,7 @@ impl Options {
                 Some(name) => choice::<Start>("start", &name, "full, zero, random")?,
                 None => path.start,
             },
+            from: None,
             seed: prepare.seed,
             max_events: get(options, "max_events")?,
             time_limit: get::<f64>(options, "time_limit")?.map(seconds).transpose()?,
@@ -112,7 +128,21 @@ impl Options {
         let prepare = PrepareOptions { model: Some(model.name.into()), ..prepare };
         prepare.validate().map_err(exception)?;
         let scorer = get::<Py<PyAny>>(options, "scorer")?.map(Arc::new);
-        Ok(Options { model, prepare, path, ages, keep: Keep::new(options)?, scorer })
+        let branches = match options.get_item("branches")?.filter(|b| !b.is_none()) {
+            Some(given) => given.str()?.to_string().parse::<Branches>().map_err(exception)?,
+            None => Branches::default(),
+        };
+        let tune = (is_auto(options, "alpha")?, is_auto(options, "C")?);
+        Ok(Options { model, prepare, path, ages, keep: Keep::new(options)?, branches, tune, scorer })
+    }
+
+    /// The problem with the strength that held-out rows like best, where that was asked for.
+    pub fn tune(&self, prepared: Prepared) -> agepath::Result<Prepared> {
+        let (alpha, c) = self.tune;
+        let asked = if prepared.train.classes().is_some() { c } else { alpha };
+        // Whoever says how the choice is made has said how strong the penalty is, too.
+        let by_library = matches!(&self.keep, Keep::Best(decide) if decide.folds.is_none());
+        if asked && by_library { tuned(prepared, self.prepare.seed) } else { Ok(prepared) }
     }
 
     /// The options of one class among several, or of the only path there is: the scorer is told which class is meant.
@@ -202,7 +232,7 @@ fn seconds(value: f64) -> PyResult<Duration> {
 pub fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let (prepare, pacing) = (PrepareOptions::default(), PacingParameters::default());
     let out = PyDict::new(py);
-    out.set_item("alpha", prepare.strength.alpha)?;
+    out.set_item("alpha", "auto")?;
     out.set_item("l1_ratio", prepare.strength.l1_ratio)?;
     out.set_item("C", prepare.strength.loss.c)?;
     out.set_item("epsilon", prepare.strength.loss.epsilon)?;

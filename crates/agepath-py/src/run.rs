@@ -4,8 +4,9 @@ use crate::data::{Data, Labelled, Rows};
 use crate::errors::exception;
 use crate::options::{Keep, Options};
 use crate::watch::{self, Watch};
-use agepath::dataset::{DEFAULT_FOLDS, Folds, ManyClasses, Matrix, max_folds};
-use agepath::decide::{Choice, Kept, decide};
+use agepath::dataset::{ManyClasses, Matrix};
+use agepath::decide::{Choice, Kept};
+use agepath::judge::{Branch, StudyOptions, study};
 use agepath::loss::LossParameters;
 use agepath::one_vs_rest::{OneVsRest, Verdict, combine, normalise, winner};
 use agepath::path::{Cause, End, Kind, Path, Point, Progress};
@@ -31,6 +32,8 @@ pub struct Run {
 struct Inner {
     prepared: Prepared,
     path: Path,
+    /// The branches that were not chosen.
+    others: Vec<Branch>,
     kept: Option<Kept>,
     /// Notices of the library and of the choice.
     warnings: Vec<String>,
@@ -110,7 +113,7 @@ pub fn solve(
     let runs = watch::run(py, threads, progress, move |watch| match set {
         Labelled::One(set) => {
             let begun = Instant::now();
-            let prepared = prepare_rows(set, options.model, &options.prepare, Vec::new())?;
+            let prepared = options.tune(prepare_rows(set, options.model, &options.prepare, Vec::new())?)?;
             Ok(vec![follow(begun, prepared, options.for_class(None), &|progress| watch.see(progress))?])
         }
         Labelled::Many(set) => follow_classes(set, options, watch),
@@ -121,49 +124,46 @@ pub fn solve(
 type Callback<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 
 fn follow_classes(set: ManyClasses, mut options: Options, watch: &Watch) -> agepath::Result<Vec<Inner>> {
+    let asked = options.clone();
     let classes = OneVsRest::new(set, options.model, &options.prepare, Vec::new())?;
     if let Keep::Best(decide) = &mut options.keep {
-        let count = DEFAULT_FOLDS.min(classes.train.max_folds());
-        let folds = decide.folds.take().or((count > 1).then_some(Folds::Count(count)));
-        decide.folds = folds.map(|folds| classes.folds(&folds, options.path.seed)).transpose()?;
+        let asked = StudyOptions { decide: decide.clone(), ..StudyOptions::default() };
+        *decide = classes.share_folds(&asked, options.path.seed)?.decide;
         classes.validate(decide)?;
     }
     let count = classes.names().len();
     let class = |k: usize| {
         let share =
             |progress: &Progress| watch.see(&Progress { done: (k as f64 + progress.done) / count as f64, ..*progress });
-        follow(Instant::now(), classes.prepare(k)?, options.for_class(Some(k)), &share)
+        follow(Instant::now(), asked.tune(classes.prepare(k)?)?, options.for_class(Some(k)), &share)
     };
     (0..count).map(class).collect()
 }
 
 fn follow(begun: Instant, prepared: Prepared, options: Options, callback: &Callback) -> agepath::Result<Inner> {
-    let mut keep = options.keep;
-    if let Keep::Best(decide) = &mut keep {
-        let count = DEFAULT_FOLDS.min(max_folds(&prepared.train));
-        decide.folds = decide.folds.take().or((count > 1).then_some(Folds::Count(count)));
-        decide.validate(&prepared)?;
-    }
-    let (path, path_options) =
-        agepath::decide::follow(&prepared.problem, &options.path, options.ages, &mut |_| (), &mut |p| callback(p))?;
-    let mut warnings = Vec::new();
-    let kept = match keep {
-        Keep::Nothing => None,
-        Keep::Age(age) => Some(Kept::at(&prepared, &path, age)?),
-        Keep::Best(options) => {
-            let choice = decide(&prepared, &path, &path_options, &options, callback)?;
-            if choice.is_none() {
-                warnings.push(NOT_CHOSEN.into());
-            }
-            Some(Kept::or_largest(choice, &prepared, &path)?)
+    let path = || {
+        let mut callback = |p: &Progress| callback(p);
+        agepath::decide::follow(&prepared.problem, &options.path, options.ages, &mut |_| (), &mut callback)
+    };
+    let (path, others, kept) = match options.keep {
+        Keep::Nothing => (path()?.0, Vec::new(), None),
+        Keep::Age(age) => {
+            let path = path()?.0;
+            let kept = Kept::at(&prepared, &path, age)?;
+            (path, Vec::new(), Some(kept))
+        }
+        Keep::Best(decide) => {
+            decide.validate(&prepared)?;
+            let asked = StudyOptions { ages: options.ages, branches: options.branches, decide, unchosen: false };
+            let mut study = study(&prepared, &options.path, &asked, &mut |_| (), callback)?;
+            let chosen = study.branches.remove(study.chosen);
+            (chosen.path, study.branches, Some(Kept::Chosen(Box::new(study.choice))))
         }
     };
-    Ok(Inner { prepared, path, kept, warnings, seconds: begun.elapsed().as_secs_f64() })
+    let unjudged = kept.as_ref().and_then(Kept::choice).filter(|choice| !choice.reasons.judged);
+    let warnings = unjudged.map(|choice| choice.reasons.why.clone()).into_iter().collect();
+    Ok(Inner { prepared, path, others, kept, warnings, seconds: begun.elapsed().as_secs_f64() })
 }
-
-/// Said where no age can be chosen.
-const NOT_CHOSEN: &str = "there are too few rows, or too degenerate solutions, to choose an age; \
-    the largest age is kept, which trusts the most rows";
 
 /// The training rows of all classes, each as the path sees it that doubts it most; `data` are the rows of all classes.
 #[pyfunction]
@@ -217,9 +217,13 @@ pub fn probabilities<'py>(
 #[pyfunction]
 pub fn load(dir: PathBuf) -> PyResult<Run> {
     let (prepared, path) = report::restore(&dir).map_err(exception)?.into_prepared();
-    let age = report::chosen_age(&dir).map_err(exception)?;
-    let kept = age.map(|age| Kept::at(&prepared, &path, age)).transpose().map_err(exception)?;
-    Ok(Run { inner: Arc::new(Inner { prepared, path, kept, warnings: Vec::new(), seconds: 0.0 }) })
+    let kind = report::chosen_age(&dir).map_err(exception)?;
+    let again = |(age, ordinary): (f64, bool)| match ordinary {
+        true => Kept::ordinary(&prepared, &path),
+        false => Kept::at(&prepared, &path, age),
+    };
+    let kept = kind.map(again).transpose().map_err(exception)?;
+    Ok(Run { inner: Arc::new(Inner { prepared, path, others: Vec::new(), kept, warnings: Vec::new(), seconds: 0.0 }) })
 }
 
 /// The opposite of [`Run::record`], the training rows being given again.
@@ -239,7 +243,7 @@ pub fn restore(record: &[u8], data: &Data, kept: Option<&[u8]>) -> PyResult<Run>
 impl Run {
     fn new(restored: Restored, kept: Option<Kept>) -> Run {
         let (prepared, path) = restored.into_prepared();
-        Run { inner: Arc::new(Inner { prepared, path, kept, warnings: Vec::new(), seconds: 0.0 }) }
+        Run { inner: Arc::new(Inner { prepared, path, others: Vec::new(), kept, warnings: Vec::new(), seconds: 0.0 }) }
     }
 }
 
@@ -267,6 +271,8 @@ fn suspects_table<'py>(py: Python<'py>, list: &[Suspect]) -> PyResult<Bound<'py,
     out.set_item("held_out_loss", column(py, list.iter().map(loss)))?;
     let prediction = |s: &Suspect| s.held_out_prediction.clone();
     out.set_item("held_out_prediction", list.iter().map(prediction).collect::<Vec<_>>())?;
+    out.set_item("leverage", column(py, list.iter().map(|s| s.leverage.unwrap_or(f64::NAN))))?;
+    out.set_item("kind", list.iter().map(Suspect::kind).collect::<Vec<_>>())?;
     Ok(out)
 }
 
@@ -344,10 +350,20 @@ impl Run {
         self.inner.warnings.clone()
     }
 
-    /// The kept age.
+    /// The kept age; infinite for the ordinary fit.
     #[getter]
     fn age(&self) -> Option<f64> {
-        self.inner.kept.as_ref().map(|kept| kept.point().age)
+        let kept = self.inner.kept.as_ref()?;
+        let ordinary = kept.choice().is_some_and(|choice| choice.reasons.ordinary);
+        Some(if ordinary { f64::INFINITY } else { kept.point().age })
+    }
+
+    /// Why the kept age was chosen, on which branch, and the names of the other branches; None for an age of one's own.
+    #[getter]
+    fn why(&self) -> Option<(String, String, Vec<String>)> {
+        let reasons = &self.inner.choice()?.reasons;
+        let others = self.inner.others.iter().map(|branch| branch.name.clone()).collect();
+        Some((reasons.why.clone(), reasons.branch.clone(), others))
     }
 
     /// The share of bad rows and its standard error, as far as they could be estimated at the kept age.
@@ -486,7 +502,8 @@ impl Run {
         let overwrite = if force { Overwrite::Anything } else { Overwrite::Results };
         let write = || {
             let staging = Staging::begin(&dir, overwrite)?;
-            report::write_path(staging.dir(), prepared, path)?;
+            let others: Vec<&Branch> = self.inner.others.iter().collect();
+            report::write_path(staging.dir(), prepared, path, &others)?;
             report::write_choice(staging.dir(), prepared, choice, &Summary::new(prepared, path, choice))?;
             staging.commit()
         };

@@ -2,13 +2,14 @@
 
 use crate::dataset::Folds;
 use crate::error::{Error, Result};
+use crate::judge::{Distances, Yardstick, plain_selection, trusting_point};
 use crate::loss::TargetKind;
 use crate::path::{Path, PathOptions, Point, Progress, age_path};
 use crate::prepare::{Prepared, ages_above, default_ages};
 use crate::problem::Problem;
 use crate::select::{self, Holdout, JudgeBy, Metric, Rule, Scorer, Selection, cross_validate};
 use crate::solver;
-use crate::suspects::{self, NoiseFraction, Suspect, noise_fraction};
+use crate::suspects::{self, NoiseFraction, Standing, Suspect, noise_fraction};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -38,6 +39,11 @@ impl DecideOptions {
             }
         }
         Ok(())
+    }
+
+    /// Whether anything that is asked for needs held-out rows: folds, a metric, a score, or a rule about their errors.
+    pub(crate) fn is_about_rows(&self) -> bool {
+        self.folds.is_some() || self.metric.is_some() || self.scorer.is_some() || self.rule != Rule::Min
     }
 
     /// What held-out rows are judged by.
@@ -78,67 +84,184 @@ pub fn follow(
     attempt(ages)
 }
 
+/// Why a model was chosen, in words and figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reasons {
+    /// The branch that it is on.
+    pub branch: String,
+    /// Why it was chosen.
+    pub why: String,
+    /// Whether it is the ordinary fit, which trusts every row; the age is then the largest of the path, and means infinity.
+    pub ordinary: bool,
+    /// Whether anything judged it: a rule or held-out rows.
+    pub judged: bool,
+    /// What other branches say, where they differ in more than a few rows.
+    pub alternatives: Vec<String>,
+}
+
 /// A chosen age and what follows from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Choice {
     /// How it was chosen.
     pub selection: Selection,
+    /// Why.
+    pub reasons: Reasons,
     /// The exact solution there.
     pub point: Point,
-    /// The training rows, most suspicious first.
+    /// The rows, most suspicious first.
     pub suspects: Vec<Suspect>,
+    /// What their scores are measured with.
+    pub standing: Standing,
     /// How many of the training rows are probably wrong.
     pub noise_fraction: Option<NoiseFraction>,
-    /// The score of the ordinary fit, which trusts every training row, on the validation rows.
+    /// The score of the ordinary fit, which trusts every training row, on the rows that chose.
     pub ordinary_score: Option<f64>,
     /// With folds, for each training row the predictor of the path that did not see it.
     pub held_out: Option<Vec<f64>>,
 }
 
-/// Chooses an age of `path`, which was computed with `path_options`, by folds or validation rows; none if there are
-/// neither, or if every candidate is degenerate. `callback` watches the paths of the folds and may stop them.
+impl Choice {
+    /// A choice of a study.
+    pub(crate) fn new(
+        prepared: &Prepared,
+        path: &Path,
+        (point, selection): (Point, Selection),
+        reasons: Reasons,
+        judged: (&Distances, Yardstick),
+    ) -> Choice {
+        let Inspection { point, suspects, standing, noise_fraction } =
+            Inspection::new(prepared, path, point, Some(judged), None);
+        let ordinary_score = selection.ordinary;
+        Choice { selection, reasons, point, suspects, standing, noise_fraction, ordinary_score, held_out: None }
+    }
+}
+
+/// Chooses an age of `path`, which was computed with `path_options`, by folds or validation rows. Where there are neither, where every
+/// candidate is degenerate, or where the ordinary fit does better, that is kept; without an ordinary fit the largest age.
+/// `callback` watches the paths of the folds and may stop them.
 pub fn decide(
     prepared: &Prepared,
     path: &Path,
     path_options: &PathOptions,
     options: &DecideOptions,
     callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
-) -> Result<Option<Choice>> {
-    let problem = &prepared.problem;
+) -> Result<Choice> {
     let judge = options.judge(prepared.train.kind())?;
-    let holdout = |rows| judge.holdout(problem, rows, &prepared.scaling);
-    let holdout = prepared.validation.as_ref().map(holdout).transpose()?;
-    let (selection, held_out) = match (&options.folds, &holdout) {
-        // A path that ends where it begins has no other age to choose.
-        (Some(_), _) if path.ages.0 >= path.ages.1 => (None, None),
-        (Some(folds), _) => {
-            let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
-            match cross_validate(prepared, judge, &path_options, folds, callback) {
-                Ok(cv) => {
-                    let selection = cv.choose(problem, path, options.rule)?;
-                    let held_out = selection.as_ref().map(|s| cv.predict(s.age)).transpose()?;
-                    (selection, held_out)
-                }
-                // A fold without a solution anywhere in the interval: every candidate is degenerate there.
-                Err(Error::NoSolution { .. }) => (None, None),
-                Err(other) => return Err(other),
-            }
-        }
-        (None, Some(holdout)) => (select::choose(problem, path, holdout, options.rule)?, None),
-        (None, None) => (None, None),
+    let judged = match &options.folds {
+        Some(folds) => by_folds(prepared, path, path_options, (judge, folds, options.rule), callback)?,
+        None => by_validation(prepared, path, judge, options.rule)?,
     };
-    let Some(selection) = selection else { return Ok(None) };
-    let Inspection { point, suspects, noise_fraction } = inspect(prepared, path, selection.age, held_out.as_deref())?;
-    let ordinary_score = holdout.map(|h| ordinary_score(prepared, &h)).transpose()?.flatten();
-    Ok(Some(Choice { selection, point, suspects, noise_fraction, ordinary_score, held_out }))
+    let asked = options.folds.is_some() || prepared.validation.is_some();
+    let Some(Judged { selection, held_out, ordinary_held_out }) = judged else {
+        let why = if asked { "no age that held-out rows could judge" } else { "nothing was asked to choose an age" };
+        return trusting(prepared, path, (why, false), None, None);
+    };
+    if selection.prefers_ordinary() {
+        let why = (format!("held-out {} is no better at any age", selection.metric), true);
+        return trusting(prepared, path, (&why.0, why.1), Some(selection), ordinary_held_out);
+    }
+    let point = path.at(&prepared.problem, selection.age)?;
+    let why = format!("best held-out {}", selection.metric);
+    let reasons =
+        Reasons { branch: path.direction.name().into(), why, ordinary: false, judged: true, alternatives: Vec::new() };
+    Ok(finish(prepared, path, (point, selection), reasons, held_out))
+}
+
+/// What held-out rows say.
+struct Judged {
+    selection: Selection,
+    held_out: Option<Vec<f64>>,
+    ordinary_held_out: Option<Vec<f64>>,
+}
+
+fn by_validation(prepared: &Prepared, path: &Path, judge: JudgeBy, rule: Rule) -> Result<Option<Judged>> {
+    let problem = &prepared.problem;
+    let Some(rows) = &prepared.validation else { return Ok(None) };
+    let holdout = judge.holdout(problem, rows, &prepared.scaling)?;
+    let Some(mut selection) = select::choose(problem, path, &holdout, rule)? else { return Ok(None) };
+    selection.ordinary = ordinary_score(prepared, &holdout)?;
+    Ok(Some(Judged { selection, held_out: None, ordinary_held_out: None }))
+}
+
+fn by_folds(
+    prepared: &Prepared,
+    path: &Path,
+    path_options: &PathOptions,
+    (judge, folds, rule): (JudgeBy, &Folds, Rule),
+    callback: &(dyn Fn(&Progress) -> ControlFlow<()> + Sync),
+) -> Result<Option<Judged>> {
+    // A path that ends where it begins has no other age to choose.
+    if path.ages.0 >= path.ages.1 {
+        return Ok(None);
+    }
+    let path_options = PathOptions { ages: path.ages, ..path_options.clone() };
+    let cv = match cross_validate(prepared, judge, &path_options, folds, callback) {
+        Ok(cv) => cv,
+        // A fold without a solution anywhere in the interval: every candidate is degenerate there.
+        Err(Error::NoSolution { .. }) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let Some(mut selection) = cv.choose(&prepared.problem, path, rule)? else { return Ok(None) };
+    let held_out = Some(cv.predict(selection.age)?);
+    let (ordinary_held_out, score) = cv.ordinary()?.unzip();
+    selection.ordinary = score;
+    Ok(Some(Judged { selection, held_out, ordinary_held_out }))
+}
+
+/// The ordinary fit, or where there is none the largest age that has a solution.
+pub fn trusting(
+    prepared: &Prepared,
+    path: &Path,
+    (why, judged): (&str, bool),
+    selection: Option<Selection>,
+    held_out: Option<Vec<f64>>,
+) -> Result<Choice> {
+    let problem = &prepared.problem;
+    let branch = path.direction.name().to_owned();
+    let (point, ordinary) = match solver::fit(problem, None) {
+        Ok(fit) => (trusting_point(problem, path.ages.1, &fit.theta), true),
+        Err(Error::NoSolution { .. }) => (largest(problem, path)?, false),
+        Err(other) => return Err(other),
+    };
+    let kept =
+        if ordinary { "the ordinary fit is kept" } else { "there is no ordinary fit, so the largest age is kept" };
+    let reasons = Reasons { branch, why: format!("{why}: {kept}"), ordinary, judged, alternatives: Vec::new() };
+    let selection = match selection {
+        Some(selection) => {
+            Selection { age: point.age, score: selection.ordinary.unwrap_or(selection.score), ..selection }
+        }
+        None => plain_selection(select::Candidate { age: point.age, score: 0.0, standard_error: 0.0 }),
+    };
+    Ok(finish(prepared, path, (point, selection), reasons, held_out))
+}
+
+/// The solution at the largest age that has one, which trusts the most rows.
+fn largest(problem: &Problem, path: &Path) -> Result<Point> {
+    let mut ages: Vec<f64> = path.knots.iter().map(|k| k.age).collect();
+    ages.sort_unstable_by(|a, b| b.total_cmp(a));
+    let found = ages.iter().find_map(|&age| path.at(problem, age).ok());
+    found.map_or_else(|| path.at(problem, path.ages.1), Ok)
+}
+
+fn finish(
+    prepared: &Prepared,
+    path: &Path,
+    (point, selection): (Point, Selection),
+    reasons: Reasons,
+    held_out: Option<Vec<f64>>,
+) -> Choice {
+    let Inspection { point, suspects, standing, noise_fraction } =
+        Inspection::new(prepared, path, point, None, held_out.as_deref());
+    let ordinary_score = selection.ordinary;
+    Choice { selection, reasons, point, suspects, standing, noise_fraction, ordinary_score, held_out }
 }
 
 /// The age that is kept and what follows from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Kept {
-    /// Chosen by held-out rows.
+    /// Chosen.
     Chosen(Box<Choice>),
-    /// The user's own, or the largest where none could be chosen.
+    /// The user's own.
     Plain(Box<Inspection>),
 }
 
@@ -148,15 +271,9 @@ impl Kept {
         Ok(Kept::Plain(Box::new(inspect(prepared, path, age, None)?)))
     }
 
-    /// What was chosen, or else the largest age that has a solution, which trusts the most rows.
-    pub fn or_largest(choice: Option<Choice>, prepared: &Prepared, path: &Path) -> Result<Kept> {
-        if let Some(choice) = choice {
-            return Ok(Kept::Chosen(Box::new(choice)));
-        }
-        let mut ages: Vec<f64> = path.knots.iter().map(|k| k.age).collect();
-        ages.sort_unstable_by(|a, b| b.total_cmp(a));
-        let found = ages.iter().find_map(|&age| Kept::at(prepared, path, age).ok());
-        found.map_or_else(|| Kept::at(prepared, path, path.ages.1), Ok)
+    /// The ordinary fit, which trusts every row.
+    pub fn ordinary(prepared: &Prepared, path: &Path) -> Result<Kept> {
+        Ok(Kept::Chosen(Box::new(trusting(prepared, path, ("as it was kept before", true), None, None)?)))
     }
 
     /// The exact solution there.
@@ -192,29 +309,46 @@ impl Kept {
     }
 }
 
-/// What an age says about the training rows.
+/// What an age says about the rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Inspection {
     /// The exact solution there.
     pub point: Point,
-    /// The training rows, most suspicious first.
+    /// The rows, most suspicious first.
     pub suspects: Vec<Suspect>,
+    /// What their scores are measured with.
+    pub standing: Standing,
     /// How many of the training rows are probably wrong.
     pub noise_fraction: Option<NoiseFraction>,
 }
 
-/// Looks at the training rows at one age; `held_out` are the predictors of paths that did not see the row, if there are any.
+/// Looks at the rows at one age; `held_out` are the predictors of paths that did not see the row, if there are any.
 pub fn inspect(prepared: &Prepared, path: &Path, age: f64, held_out: Option<&[f64]>) -> Result<Inspection> {
-    let problem = &prepared.problem;
-    let point = path.at(problem, age)?;
-    let suspects = suspects::rank(problem, path, &point, (&prepared.train, &prepared.scaling), held_out);
-    let kind = prepared.train.kind();
-    let rows = (problem.target(), &problem.counts[..]);
-    let noise_fraction = match held_out {
-        Some(z) => noise_fraction(z, rows, kind, true),
-        None => noise_fraction(&problem.predict(&point.theta(problem)), rows, kind, false),
-    };
-    Ok(Inspection { point, suspects, noise_fraction })
+    Ok(Inspection::new(prepared, path, path.at(&prepared.problem, age)?, None, held_out))
+}
+
+impl Inspection {
+    /// Looks at the rows at one solution.
+    fn new(
+        prepared: &Prepared,
+        path: &Path,
+        point: Point,
+        judged: Option<(&Distances, Yardstick)>,
+        held_out: Option<&[f64]>,
+    ) -> Inspection {
+        let (suspects, standing) = suspects::rank(prepared, path, &point, judged, held_out);
+        let (problem, kind) = (&prepared.problem, prepared.train.kind());
+        let share = match kind {
+            TargetKind::Real => Some(NoiseFraction::of_flags(standing.flagged, suspects.len(), held_out.is_some())),
+            TargetKind::Sign => {
+                let rows = (problem.target(), &problem.counts[..]);
+                let own = || problem.predict(&point.theta(problem));
+                noise_fraction(&held_out.map_or_else(own, <[f64]>::to_vec), rows, held_out.is_some())
+            }
+        };
+        let noise_fraction = share.filter(NoiseFraction::can_be_told);
+        Inspection { point, suspects, standing, noise_fraction }
+    }
 }
 
 /// What held-out rows make of the fit that trusts every training row, where there is one.

@@ -26,6 +26,7 @@ pub mod baseline;
 pub mod dataset;
 pub mod decide;
 pub mod error;
+pub mod judge;
 mod linalg;
 pub mod loss;
 mod memory;

@@ -294,13 +294,27 @@ impl Cholesky {
         self.held.contains(&true)
     }
 
-    /// b ← A⁻¹ b; held entries become 0.
-    pub fn solve(&self, b: &mut [f64]) {
+    /// ln det A; −∞ if a column is held.
+    pub fn log_determinant(&self) -> f64 {
+        if self.any_held() {
+            return f64::NEG_INFINITY;
+        }
+        (0..self.m).map(|j| 2.0 * self.l[j * self.m + j].ln()).sum()
+    }
+
+    /// b ← L⁻¹ b, so that ‖b‖² becomes bᵀA⁻¹b; held entries become 0.
+    pub fn forward(&self, b: &mut [f64]) {
         let m = self.m;
         for i in 0..m {
             b[i] =
                 if self.held[i] { 0.0 } else { (b[i] - dot(&self.l[i * m..i * m + i], &b[..i])) / self.l[i * m + i] };
         }
+    }
+
+    /// b ← A⁻¹ b; held entries become 0.
+    pub fn solve(&self, b: &mut [f64]) {
+        let m = self.m;
+        self.forward(b);
         for i in (0..m).rev() {
             b[i] /= self.l[i * m + i];
             let factor = -b[i];

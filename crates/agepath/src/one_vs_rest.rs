@@ -2,9 +2,10 @@
 //!
 //! All paths share the rows that train, the rows that validate and the folds, so what they say can be put together.
 
-use crate::dataset::{Dataset, Encoding, Folds, Injected, ManyClasses, Notice, Table};
+use crate::dataset::{DEFAULT_FOLDS, Dataset, Encoding, Folds, Injected, ManyClasses, Notice, Table};
 use crate::decide::{DecideOptions, Kept};
 use crate::error::{Error, Result};
+use crate::judge::StudyOptions;
 use crate::loss::{self, TargetKind};
 use crate::model::Model;
 use crate::prepare::{Parts, PrepareOptions, Prepared, Validation, boundary, check_validation, prepare_parts};
@@ -111,6 +112,16 @@ impl OneVsRest {
     /// The folds that the paths of all classes share.
     pub fn folds(&self, folds: &Folds, seed: u64) -> Result<Folds> {
         Ok(Folds::Given(self.train.folds(folds, seed)?))
+    }
+
+    /// The options of a study with folds that the paths of all classes share, where folds choose.
+    pub fn share_folds(&self, options: &StudyOptions, seed: u64) -> Result<StudyOptions> {
+        let mut options = options.clone();
+        let count = DEFAULT_FOLDS.min(self.train.max_folds());
+        let wanted = !options.unchosen && self.validation.is_none() && count > 1;
+        let folds = options.decide.folds.take().or(wanted.then_some(Folds::Count(count)));
+        options.decide.folds = folds.map(|folds| self.folds(&folds, seed)).transpose()?;
+        Ok(options)
     }
 
     /// How well the paths together predict rows they did not see: the validation rows, or the training rows by folds.
@@ -285,6 +296,7 @@ mod tests {
             prediction: "not u".into(),
             held_out_loss: None,
             held_out_prediction: None,
+            leverage: None,
         }
     }
 

@@ -46,6 +46,16 @@ impl Penalty {
         }
     }
 
+    /// So many times as strong.
+    pub fn times(self, factor: f64) -> Penalty {
+        match self {
+            Penalty::None => Penalty::None,
+            Penalty::L2 { alpha } => Penalty::L2 { alpha: factor * alpha },
+            Penalty::L1 { alpha } => Penalty::L1 { alpha: factor * alpha },
+            Penalty::ElasticNet { alpha, l1_ratio } => Penalty::ElasticNet { alpha: factor * alpha, l1_ratio },
+        }
+    }
+
     /// The bound of the L1 part, per coefficient.
     pub fn l1(&self) -> f64 {
         match *self {

@@ -293,7 +293,7 @@ pub fn ages_above(age: f64) -> (f64, f64) {
 }
 
 /// The age at which the pacing's last threshold equals `loss`, by bisection in ln u: thresholds grow with the age.
-fn age_of_threshold(problem: &Problem, loss: f64) -> f64 {
+pub(crate) fn age_of_threshold(problem: &Problem, loss: f64) -> f64 {
     let beyond = |u: f64| match problem.pacing().cuts(u).as_slice().last() {
         Some(cut) => cut.value * loss > 1.0,
         None => u * loss > 1.0,
@@ -317,7 +317,7 @@ fn digit(value: f64) -> f64 {
     10f64.powf(value.log10().floor() - 1.0)
 }
 
-fn round_down(value: f64) -> f64 {
+pub(crate) fn round_down(value: f64) -> f64 {
     tidy((value / digit(value)).floor() * digit(value))
 }
 

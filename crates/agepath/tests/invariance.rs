@@ -30,7 +30,7 @@ fn decision(table: &Table, folds: Option<usize>) -> (Prepared, Choice) {
     let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };
     let path = age_path(&prepared.problem, &options, &mut go).unwrap();
     let by = DecideOptions { folds: folds.map(Folds::Count), ..DecideOptions::default() };
-    let choice = decide(&prepared, &path, &options, &by, &go).unwrap().unwrap();
+    let choice = decide(&prepared, &path, &options, &by, &go).unwrap();
     (prepared, choice)
 }
 
@@ -135,7 +135,7 @@ fn weighted_decision(rows: Dataset, from: &[usize], model: &str) -> (Prepared, C
     let fold = |k: usize| (0..from.len()).filter(|&i| from[i] % 4 == k).collect();
     let folds = Folds::Given((0..4).map(fold).collect());
     let by = DecideOptions { folds: Some(folds), ..DecideOptions::default() };
-    let choice = decide(&prepared, &path, &options, &by, &go).unwrap().unwrap();
+    let choice = decide(&prepared, &path, &options, &by, &go).unwrap();
     let theta = choice.point.theta(&prepared.problem);
     let z = prepared.problem.predict(&theta);
     (prepared, choice, z)

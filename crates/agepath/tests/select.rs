@@ -161,5 +161,6 @@ fn a_path_of_one_age_has_nothing_to_choose_by_folds() {
     let mut path = age_path(&prepared.problem, &options, &mut go).unwrap();
     path.ages = (3.0, 3.0);
     let by = DecideOptions { folds: Some(Folds::Count(3)), ..DecideOptions::default() };
-    assert!(decide(&prepared, &path, &options, &by, &go).unwrap().is_none());
+    let choice = decide(&prepared, &path, &options, &by, &go).unwrap();
+    assert!(choice.reasons.ordinary && !choice.reasons.judged, "{:?}", choice.reasons);
 }

@@ -32,19 +32,13 @@ impl Baseline for AgePath {
         let options = PathOptions { ages, certify: Some(0), seed: task.seed, ..PathOptions::default() };
         let path = age_path(problem, &options, &mut |_| ControlFlow::Continue(()))?;
         let by = DecideOptions { metric: Some(task.metric.name.into()), ..DecideOptions::default() };
-        let choice = decide(prepared, &path, &options, &by, &|_| ControlFlow::Continue(()))?;
+        let c = decide(prepared, &path, &options, &by, &|_| ControlFlow::Continue(()))?;
         let test = task.test_rows(prepared)?;
         let score = |coef: &[f64], b: f64| test.score(&test.predict(&theta(problem, coef, b)));
         let best = path.knots.iter().map(|k| score(&k.coef, k.intercept));
         let best = best.reduce(|a, b| if task.metric.advantage(a, b) > 0.0 { a } else { b });
-        Ok(match choice {
-            Some(c) => Outcome {
-                score: score(&c.point.coef, c.point.intercept),
-                age: Some(c.selection.age),
-                test_selected: best,
-            },
-            None => Original.run(task)?,
-        })
+        let age = (!c.reasons.ordinary).then_some(c.selection.age);
+        Ok(Outcome { score: score(&c.point.coef, c.point.intercept), age, test_selected: best })
     }
 }
 

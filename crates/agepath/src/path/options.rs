@@ -1,6 +1,7 @@
 //! What the tracker is asked to do.
 
 use crate::error::{Error, Result};
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -12,6 +13,16 @@ pub enum Direction {
     Down,
     /// From the smallest age, started by ACS, up to the largest.
     Up,
+}
+
+impl Direction {
+    /// The word that files and options use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
 }
 
 /// Where ACS starts when the direction is [`Direction::Up`].
@@ -35,6 +46,9 @@ pub struct PathOptions {
     pub direction: Direction,
     /// Default: full. Only read when the direction is up.
     pub start: Start,
+    /// Parameters to start from instead, at the first age reported: the largest when the direction is down, the smallest when it is
+    /// up. They are settled there first. Linear space only. Default: none.
+    pub from: Option<Vec<f64>>,
     /// Seed of [`Start::Random`] and of the ages the certificate checks. Default 0.
     pub seed: u64,
     /// Stop after this many events. Default: no limit.
@@ -52,6 +66,7 @@ impl Default for PathOptions {
             ages: (0.1, 20.0),
             direction: Direction::Down,
             start: Start::Full,
+            from: None,
             seed: 0,
             max_events: None,
             time_limit: None,
@@ -72,6 +87,24 @@ impl PathOptions {
             value: format!("{low}:{high}"),
             expected: "LO:HI with 0 < LO < HI, both finite".into(),
         })
+    }
+}
+
+impl PathOptions {
+    /// Refuses a start that does not fit the problem.
+    pub(super) fn check_from(&self, problem: &Problem) -> Result<()> {
+        let Some(from) = &self.from else { return Ok(()) };
+        if problem.products.is_some() {
+            return Err(Error::Option {
+                name: "from",
+                value: "parameters".into(),
+                expected: "none in kernel space and for losses with several pieces".into(),
+            });
+        }
+        match from.len() == problem.parameters() {
+            true => Ok(()),
+            false => Err(Error::Shape { what: "start values", expected: problem.parameters(), found: from.len() }),
+        }
     }
 }
 

@@ -27,6 +27,7 @@ pub fn age_path(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
     options.validate()?;
+    options.check_from(problem)?;
     if let Some(products) = &problem.products {
         return dual::dual_path(problem, products, options, watch);
     }
@@ -35,7 +36,8 @@ pub fn age_path(
     let chart = Chart::new(high);
     let (t_low, t_high) = (chart.time(low), chart.time(high));
     let down = options.direction == Direction::Down;
-    let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
+    let (first, last) = if down { (t_high, t_low) } else { (t_low, t_high) };
+    let begin = if down && options.from.is_none() { 0.0 } else { first };
     let mut watch = Watch {
         callback: watch,
         chart,
@@ -178,7 +180,7 @@ impl Run<'_, '_, '_> {
     /// and from where on it is reported.
     fn start(&mut self, begin: f64, first: f64, last: f64) -> std::result::Result<(f64, f64), Halt> {
         let x = self.first_guess()?;
-        if self.options.direction == Direction::Down {
+        if self.options.direction == Direction::Down && self.options.from.is_none() {
             let watch = &mut *self.watch;
             let trace = &self.trace;
             self.patch.evaluate_by_value(begin, &x);
@@ -198,6 +200,9 @@ impl Run<'_, '_, '_> {
 
     /// Where the descent begins: the ordinary fit, zero, or a fit with random weights.
     fn first_guess(&mut self) -> std::result::Result<Vec<f64>, Halt> {
+        if let Some(given) = &self.options.from {
+            return Ok(given.clone());
+        }
         let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
         let choice = if self.options.direction == Direction::Down { Start::Full } else { self.options.start };
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);

@@ -93,8 +93,7 @@ impl ClassRun {
     /// The run of one class with the age that is kept, if any is.
     pub fn new(prepared: &Prepared, kept: Option<&Kept>, summary: Summary) -> Result<ClassRun> {
         let parts = |kept: &Kept| -> Result<(ModelFile, Verdict)> {
-            let selection = kept.choice().map(|choice| &choice.selection);
-            let model = ModelFile::new(prepared, kept.point(), selection);
+            let model = ModelFile::new(prepared, kept.point(), kept.choice());
             Ok((model, Verdict::new(prepared, kept)?))
         };
         Ok(ClassRun { summary, kept: kept.map(parts).transpose()? })
@@ -251,6 +250,7 @@ impl Display for ClassSummary {
         let run = &self.run;
         write!(f, "class     {}: ", self.class)?;
         match (&run.chosen, self.age) {
+            (Some(chosen), _) if chosen.ordinary => writeln!(f, "{}", run.why.as_deref().unwrap_or_default())?,
             (Some(chosen), _) => {
                 let (score, error) = (short(chosen.score), short(chosen.standard_error));
                 let (judge, metric, fate) = (chosen.judge(), &chosen.metric, chosen.fate());

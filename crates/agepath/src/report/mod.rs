@@ -30,6 +30,7 @@ pub use tables::{suspects_csv, write_suspects, write_train};
 use crate::dataset::{DataError, file_error};
 pub use crate::decide::Choice;
 use crate::error::Result;
+use crate::judge::Branch;
 use crate::path::Path as AgePath;
 use crate::prepare::Prepared;
 use serde::Serialize;
@@ -57,10 +58,10 @@ const CLASS_PREFIX: &str = "class-";
 /// Every name that a file of a result has or had, but for the manifest.
 const FILES: &[&str] = &[PATH_FILE, TRAIN_FILE, OLD_TRAIN_FILE, SUSPECTS_FILE, MODEL_FILE, SUMMARY_FILE, REPORT_FILE];
 
-/// Writes the path and its training rows to `dir`, and returns the names of the files.
-pub fn write_path(dir: &Path, prepared: &Prepared, path: &AgePath) -> Result<Vec<&'static str>> {
+/// Writes the path, the branches that were not chosen and the training rows to `dir`, and returns the names of the files.
+pub fn write_path(dir: &Path, prepared: &Prepared, path: &AgePath, others: &[&Branch]) -> Result<Vec<&'static str>> {
     fs::create_dir_all(dir).map_err(|e| write_error(dir, &e))?;
-    write_json(&dir.join(PATH_FILE), &PathFile::new(prepared, path))?;
+    write_json(&dir.join(PATH_FILE), &PathFile::new(prepared, path).with_branches(others))?;
     write_train(&dir.join(TRAIN_FILE), &prepared.train)?;
     Ok(vec![PATH_FILE, TRAIN_FILE])
 }
@@ -75,7 +76,7 @@ pub fn write_choice(
     write_json(&dir.join(SUMMARY_FILE), summary)?;
     let Some(choice) = choice else { return Ok(vec![SUMMARY_FILE]) };
     write_suspects(&dir.join(SUSPECTS_FILE), &choice.suspects)?;
-    write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, &choice.point, Some(&choice.selection)))?;
+    write_json(&dir.join(MODEL_FILE), &ModelFile::new(prepared, &choice.point, Some(choice)))?;
     Ok(vec![SUMMARY_FILE, SUSPECTS_FILE, MODEL_FILE])
 }
 

@@ -1,9 +1,9 @@
 //! `model.json`: the chosen model in the user's own units.
 
 use super::Restored;
+use crate::decide::Choice;
 use crate::path::Point;
 use crate::prepare::Prepared;
-use crate::select::Selection;
 use crate::space::Kernel;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub struct ModelFile {
     pub model: String,
     /// The chosen age.
     pub age: f64,
+    /// Whether it is the ordinary fit, which trusts every row; the age is then the largest of the path and stands for infinity.
+    #[serde(default)]
+    pub ordinary: bool,
     /// Name of the target.
     pub target: String,
     /// The class names in the order −1, +1.
@@ -44,7 +47,7 @@ pub struct ModelFile {
 
 impl ModelFile {
     /// The model of a run at a point of its path.
-    pub fn new(prepared: &Prepared, point: &Point, selection: Option<&Selection>) -> ModelFile {
+    pub fn new(prepared: &Prepared, point: &Point, choice: Option<&Choice>) -> ModelFile {
         let kernel = KernelModel::new(prepared, point);
         let (coef, intercept) = match &kernel {
             Some(_) => (Vec::new(), prepared.scaling.predict(point.intercept)),
@@ -54,6 +57,7 @@ impl ModelFile {
             format: MODEL_FORMAT.into(),
             model: prepared.model.name.into(),
             age: point.age,
+            ordinary: choice.is_some_and(|c| c.reasons.ordinary),
             target: prepared.train.target_name().into(),
             classes: prepared.train.classes().cloned(),
             features: prepared.train.features().to_vec(),
@@ -61,8 +65,8 @@ impl ModelFile {
             intercept,
             kernel,
             kkt: point.kkt,
-            metric: selection.map(|s| s.metric.clone()),
-            score: selection.map(|s| s.score),
+            metric: choice.map(|c| c.selection.metric.clone()),
+            score: choice.map(|c| c.selection.score),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::dataset::{DataError, Encoding, Injected, Scaling};
 use crate::error::{Breakdown, Error};
+use crate::judge::Branch;
 use crate::loss::LossParameters;
 use crate::model::Model;
 use crate::pacing::PacingSpec;
@@ -146,6 +147,38 @@ pub struct PathFile {
     end: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end_detail: Option<EndDetail>,
+    /// The branches that were not chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    branches: Vec<BranchRecord>,
+}
+
+/// A branch that was not chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BranchRecord {
+    name: String,
+    ages: (f64, f64),
+    direction: Direction,
+    knots: Vec<KnotRecord>,
+    events: Vec<EventRecord>,
+    certificate: Certificate,
+    work: Work,
+    end: String,
+}
+
+impl BranchRecord {
+    fn new(branch: &Branch, in_kernel_space: bool) -> BranchRecord {
+        let path = &branch.path;
+        BranchRecord {
+            name: branch.name.clone(),
+            ages: path.ages,
+            direction: path.direction,
+            knots: path.knots.iter().map(|k| KnotRecord::new(k, in_kernel_space)).collect(),
+            events: path.events.iter().map(EventRecord::new).collect(),
+            certificate: path.certificate,
+            work: path.work,
+            end: path.end.to_string(),
+        }
+    }
 }
 
 /// A solution: `coef` in linear space; in kernel space `dual`, the pairs (i, β_i) with β_i ≠ 0.
@@ -234,7 +267,15 @@ impl PathFile {
                 End::Degenerate { age, reason } => Some(EndDetail { age, reason }),
                 _ => None,
             },
+            branches: Vec::new(),
         }
+    }
+
+    /// With the branches that were not chosen.
+    pub fn with_branches(self, others: &[&Branch]) -> PathFile {
+        let in_kernel_space = self.problem.kernel.is_some();
+        let branches = others.iter().map(|branch| BranchRecord::new(branch, in_kernel_space)).collect();
+        PathFile { branches, ..self }
     }
 
     /// From the bytes of `file`.

@@ -4,9 +4,11 @@ use super::manifest::{Sealed, not_whole, steadily};
 use super::{ClassesModel, MODEL_FILE, ModelFile, Restored, restore_all};
 use crate::dataset::{DataError, Encoding, Impute, Table, format_number};
 use crate::error::Result;
+use crate::judge::trusting_point;
 use crate::loss::TargetKind;
 use crate::one_vs_rest::{normalise, winner};
 use crate::select::METRICS;
+use crate::solver;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -61,7 +63,10 @@ impl Predictor {
         let part = |(k, run): (usize, Restored)| {
             let model = models.get(k);
             let age = model.map(|model| model.age).or(age).unwrap_or(run.path.ages.1);
-            let point = run.path.at(&run.problem, age)?;
+            let point = match model.is_some_and(|model| model.ordinary) {
+                true => trusting_point(&run.problem, age, &solver::fit(&run.problem, None)?.theta),
+                false => run.path.at(&run.problem, age)?,
+            };
             if !vouched_for && model.is_some_and(|model| !model.is_at(&run, &point)) {
                 let message = format!("{MODEL_FILE} is not the solution at its age, {age}");
                 return Err(not_whole(dir, message).into());
@@ -171,10 +176,10 @@ impl Predictor {
     }
 }
 
-/// The chosen age of a run with one path; none if none was chosen.
-pub fn chosen_age(dir: &Path) -> Result<Option<f64>> {
+/// The chosen age of a run with one path, and whether the ordinary fit was kept instead; none if none was chosen.
+pub fn chosen_age(dir: &Path) -> Result<Option<(f64, bool)>> {
     let models = steadily(dir, || read_models(dir))?;
-    Ok(models.and_then(|models| models.first().map(|model| model.age)))
+    Ok(models.and_then(|models| models.first().map(|model| (model.age, model.ordinary))))
 }
 
 /// The models that were chosen, of `count` paths.

@@ -203,7 +203,7 @@ mod tests {
             let folder = format!("agepath-restore-{name}-{}", std::process::id());
             let dir = std::env::temp_dir().join(folder);
             let staging = Staging::begin(&dir, Overwrite::Results).unwrap();
-            write_path(staging.dir(), &prepared, &one_knot(10 + 20 * usize::from(name != "diabetes"))).unwrap();
+            write_path(staging.dir(), &prepared, &one_knot(10 + 20 * usize::from(name != "diabetes")), &[]).unwrap();
             staging.commit().unwrap();
             let restored = restore(&dir).unwrap();
             std::fs::remove_dir_all(&dir).unwrap();

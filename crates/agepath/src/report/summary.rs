@@ -2,6 +2,7 @@
 
 use super::Choice;
 use crate::dataset::{Injected, NoiseKind};
+use crate::judge::SCALE;
 use crate::pacing::PacingSpec;
 use crate::path::{Direction, Path};
 use crate::penalty::Penalty;
@@ -51,7 +52,13 @@ pub struct Summary {
     pub end: String,
     /// Wall-clock seconds of the path.
     pub seconds: f64,
-    /// The chosen age; none without validation rows.
+    /// The branch that the figures are about.
+    pub branch: String,
+    /// Why the model was chosen.
+    pub why: Option<String>,
+    /// What other branches say, where they differ in more than a few rows.
+    pub alternatives: Vec<String>,
+    /// The chosen age; none where nothing was asked to choose one.
     pub chosen: Option<Chosen>,
     /// How much of the injected noise was found.
     pub noise: Option<NoiseFound>,
@@ -64,6 +71,18 @@ pub struct Summary {
 pub struct Chosen {
     /// The age.
     pub age: f64,
+    /// Whether it is the ordinary fit, which trusts every row; the age is then the largest of the path and stands for infinity.
+    pub ordinary: bool,
+    /// The robust scale of the residuals, in the user's units; numbers only.
+    pub sigma: Option<f64>,
+    /// The cut-off of the pacing in scales, √λ/σ for linear and hard pacing; squared loss only.
+    pub c: Option<f64>,
+    /// The information that it keeps where all errors are normal.
+    pub efficiency: Option<f64>,
+    /// A row is flagged beyond this many standard deviations.
+    pub cutoff: f64,
+    /// Rows that are flagged: those with a score above 1.
+    pub flagged: usize,
     /// What it was chosen by.
     pub metric: String,
     /// The rule it was chosen by.
@@ -132,6 +151,9 @@ impl Summary {
             checked: path.certificate.knots_checked + path.certificate.between_checked,
             end: path.end.to_string(),
             seconds: path.work.seconds,
+            branch: choice.map_or_else(|| path.direction.name().into(), |c| c.reasons.branch.clone()),
+            why: choice.map(|c| c.reasons.why.clone()),
+            alternatives: choice.map(|c| c.reasons.alternatives.clone()).unwrap_or_default(),
             chosen: choice.map(|c| Chosen::new(c, prepared.problem.pacing().left_out())),
             noise: found(prepared.noise.as_ref(), choice.map(|c| &c.suspects[..])),
             notices: prepared.notices.iter().map(ToString::to_string).collect(),
@@ -154,9 +176,16 @@ impl Chosen {
     }
 
     fn new(choice: &Choice, left_out: f64) -> Chosen {
-        let Choice { selection, point, suspects, .. } = choice;
+        let Choice { selection, point, suspects, standing, .. } = choice;
+        let ordinary = choice.reasons.ordinary;
         Chosen {
             age: selection.age,
+            ordinary,
+            sigma: standing.sigma,
+            c: standing.cut.filter(|_| !ordinary),
+            efficiency: if ordinary { Some(1.0) } else { standing.efficiency },
+            cutoff: standing.cutoff,
+            flagged: standing.flagged,
             metric: selection.metric.clone(),
             rule: selection.rule,
             folds: selection.folds,
@@ -209,11 +238,29 @@ impl Display for Summary {
 
 impl Summary {
     fn write_chosen(&self, chosen: &Chosen, f: &mut Formatter<'_>) -> fmt::Result {
-        let (score, error) = (short(chosen.score), short(chosen.standard_error));
-        write!(f, "age       {}: {} {} {score} ± {error}", short(chosen.age), chosen.judge(), chosen.metric)?;
-        match chosen.ordinary_score {
-            Some(score) => writeln!(f, ", against {} for the ordinary fit", short(score))?,
-            None => writeln!(f)?,
+        match chosen.ordinary {
+            true => write!(f, "age       none needed")?,
+            false => write!(f, "age       {}", short(chosen.age))?,
+        }
+        if let (Some(c), Some(efficiency)) = (chosen.c, chosen.efficiency) {
+            write!(f, ", c = {} σ ({:.0} % efficient on normal errors)", short(c), 100.0 * efficiency)?;
+        }
+        match (chosen.metric.as_str(), chosen.ordinary_score) {
+            (SCALE, _) => {}
+            (metric, ordinary) => {
+                let (score, error) = (short(chosen.score), short(chosen.standard_error));
+                write!(f, ": {} {metric} {score} ± {error}", chosen.judge())?;
+                if let Some(score) = ordinary.filter(|_| !chosen.ordinary) {
+                    write!(f, ", against {} for the ordinary fit", short(score))?;
+                }
+            }
+        }
+        writeln!(f)?;
+        if let Some(why) = &self.why {
+            writeln!(f, "why       {why} (branch \"{}\")", self.branch)?;
+        }
+        if !self.alternatives.is_empty() {
+            writeln!(f, "          two explanations of these data: {}", self.alternatives.join("; "))?;
         }
         if !chosen.unsolved.is_empty() {
             let ages: Vec<String> = chosen.unsolved.iter().map(|&a| short(a)).collect();
@@ -227,14 +274,27 @@ impl Summary {
             chosen.excluded,
             chosen.fate()
         )?;
-        let rows: Vec<String> = chosen.suspects.iter().map(ToString::to_string).collect();
-        writeln!(f, "suspects  rows {}, …", rows.join(", "))?;
+        self.write_suspects(chosen, f)?;
+        write_found(self.noise.as_ref(), f)
+    }
+
+    fn write_suspects(&self, chosen: &Chosen, f: &mut Formatter<'_>) -> fmt::Result {
+        let scale = chosen.sigma.map(|sigma| format!(" (σ = {})", short(sigma))).unwrap_or_default();
+        let cutoff = short(chosen.cutoff);
+        match chosen.flagged {
+            0 => writeln!(f, "suspects  no row stands out beyond {cutoff} σ{scale}")?,
+            count => {
+                let rows: Vec<String> = chosen.suspects.iter().take(count).map(ToString::to_string).collect();
+                let more = if count > rows.len() { ", …" } else { "" };
+                writeln!(f, "suspects  {count} rows stand out beyond {cutoff} σ{scale}: {}{more}", rows.join(", "))?;
+            }
+        }
         if let Some(fraction) = chosen.noise_fraction {
             let percent = |share: f64| format!("{:.1}", 100.0 * share);
             let (share, error) = (percent(fraction.estimate), percent(fraction.standard_error));
             writeln!(f, "          about {share} ± {error} % of the training rows look wrong")?;
         }
-        write_found(self.noise.as_ref(), f)
+        Ok(())
     }
 }
 

@@ -8,8 +8,19 @@ use std::io;
 use std::path::Path;
 
 /// The columns of `suspects.csv`.
-const SUSPECT_COLUMNS: [&str; 9] =
-    ["row", "score", "entry_age", "weight", "loss", "target", "prediction", "held_out_loss", "held_out_prediction"];
+const SUSPECT_COLUMNS: [&str; 11] = [
+    "row",
+    "score",
+    "entry_age",
+    "weight",
+    "loss",
+    "target",
+    "prediction",
+    "held_out_loss",
+    "held_out_prediction",
+    "leverage",
+    "kind",
+];
 
 /// Writes the training rows, most suspicious first.
 pub fn write_suspects(path: &Path, suspects: &[Suspect]) -> Result<()> {
@@ -32,7 +43,8 @@ fn put_suspects(out: impl io::Write, suspects: &[Suspect]) -> io::Result<()> {
         numbers.iter().try_for_each(|n| csv.write_field(n))?;
         let loss = s.held_out_loss.map(format_number).unwrap_or_default();
         let prediction = s.held_out_prediction.as_deref().unwrap_or_default();
-        csv.write_record([&s.target, &s.prediction, &loss, prediction])?;
+        let leverage = s.leverage.map(format_number).unwrap_or_default();
+        csv.write_record([&s.target, &s.prediction, &loss, prediction, &leverage, s.kind()])?;
     }
     csv.flush()
 }

@@ -5,10 +5,11 @@
 
 use super::{Holdout, Judge, JudgeBy, Rule, Selection, select};
 use crate::dataset::{Dataset, Folds};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::path::{Path, PathOptions, Progress, age_path};
 use crate::prepare::{Prepared, build};
 use crate::problem::Problem;
+use crate::solver;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
@@ -75,6 +76,23 @@ impl CrossValidation {
         let judges = self.folds.iter().map(|f| Judge { problem: &f.problem, path: &f.path, holdout: &f.holdout });
         let judges: Vec<Judge> = judges.collect();
         select(problem, path, &judges, rule)
+    }
+
+    /// For each training row the predictor of the ordinary fit that did not see it, and the mean score of these fits; none where a fold
+    /// has no ordinary fit.
+    pub fn ordinary(&self) -> Result<Option<(Vec<f64>, f64)>> {
+        let (mut z, mut total) = (vec![0.0; self.rows], 0.0);
+        for fold in &self.folds {
+            let theta = match solver::fit(&fold.problem, None) {
+                Ok(fit) => fit.theta,
+                Err(Error::NoSolution { .. }) => return Ok(None),
+                Err(other) => return Err(other),
+            };
+            let held = fold.holdout.predict(&theta);
+            total += fold.holdout.score(&held);
+            fold.held.iter().zip(held).for_each(|(&i, value)| z[i] = value);
+        }
+        Ok(Some((z, total / self.folds.len() as f64)))
     }
 
     /// For each training row the predictor at `age` of the path that did not see it.

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::loss::TargetKind;
 use crate::path::Path;
 use crate::problem::{NewRows, Problem};
-use curve::{Curve, is_degenerate};
+use curve::Curve;
+pub(crate) use curve::is_degenerate;
 use serde::{Deserialize, Serialize};
 
 /// Which age is chosen from the curve of scores.
@@ -194,6 +195,17 @@ pub struct Selection {
     pub unsolved: Vec<f64>,
     /// Ages that were tried but whose solution teaches nothing.
     pub degenerate: Vec<f64>,
+    /// The score of the ordinary fit, which trusts every row, on the same rows.
+    #[serde(default)]
+    pub ordinary: Option<f64>,
+}
+
+impl Selection {
+    /// Whether the ordinary fit scores at least as well as what was chosen.
+    pub fn prefers_ordinary(&self) -> bool {
+        let gain = |ordinary: f64| if self.higher_is_better { ordinary - self.score } else { self.score - ordinary };
+        self.ordinary.is_some_and(|ordinary| gain(ordinary) >= 0.0)
+    }
 }
 
 /// The age of a path chosen on held-out rows; none if every candidate is degenerate.
@@ -226,6 +238,7 @@ fn select(problem: &Problem, path: &Path, judges: &[Judge], rule: Rule) -> Resul
             curve: curve.candidates,
             unsolved: curve.unsolved,
             degenerate: curve.degenerate,
+            ordinary: None,
         }));
     }
 }

@@ -1,19 +1,14 @@
 //! How many rows are wrong, from the predictors z of a model that does not follow them.
 //!
-//! Numbers: the errors r = z − y are a mixture, (1 − π) N(μ, σ²) + π N(ν, τ²) with τ ≥ 2σ: most rows err a little, some by
-//! much more. Two classes: the true class is + with probability p = 1/(1 + exp(−(az + b))), and a share π of the labels,
-//! whatever the row, is the other one: P(y = +) = (1 − π) p + π (1 − p). Both by maximum likelihood (EM); the standard error
+//! Numbers: the rows that are flagged, less the share of normal errors that would be; so the share and the flags agree, and bad rows
+//! that look like good ones are not counted. Two classes: the true class is + with probability p = 1/(1 + exp(−(az + b))), and a share π of the labels,
+//! whatever the row, is the other one: P(y = +) = (1 − π) p + π (1 − p). By maximum likelihood (EM); the standard error
 //! of π comes from the summed outer products of the scores. It says what chance does, not what a wrong model of the noise
 //! does: heavy tails of honest rows count as wrong rows, and flips that gather at the boundary are not seen as flips.
 
-use crate::dataset::weighted_median;
+use crate::judge::{BEYOND_FLAG, normal_quantile};
 use crate::linalg::Cholesky;
-use crate::loss::TargetKind;
 use serde::{Deserialize, Serialize};
-use std::f64::consts::PI;
-
-/// Wrong rows err at least this much more widely than the others: what is closer cannot be told apart.
-const WIDER: f64 = 2.0;
 
 /// EM stops when the share moves by less than this; far below any standard error.
 const SETTLED: f64 = 1e-7;
@@ -35,101 +30,58 @@ pub struct NoiseFraction {
     pub held_out: bool,
 }
 
+/// An error larger than this says nothing about the share.
+const USELESS: f64 = 0.1;
+
+impl NoiseFraction {
+    /// Of numbers, from the rows that are flagged.
+    pub(crate) fn of_flags(flagged: usize, rows: usize, held_out: bool) -> NoiseFraction {
+        let share = flagged as f64 / rows as f64;
+        let estimate = ((share - BEYOND_FLAG) / (1.0 - BEYOND_FLAG)).max(0.0);
+        let spread = share.max(BEYOND_FLAG);
+        NoiseFraction { estimate, standard_error: (spread * (1.0 - spread) / rows as f64).sqrt(), held_out }
+    }
+
+    /// Whether so many rows can tell it.
+    pub fn can_be_told(&self) -> bool {
+        self.estimate.is_finite() && self.standard_error <= USELESS
+    }
+}
+
+/// How probable each label is where labels may be flipped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LabelOdds {
+    flips: Flips,
+    size: f64,
+}
+
+impl LabelOdds {
+    /// From predictors and labels.
+    pub fn new(z: &[f64], y: &[f64], counts: &[f64]) -> LabelOdds {
+        let rows: Vec<(f64, f64, f64)> = z.iter().zip(y).zip(counts).map(|((z, y), n)| (*z, *y, *n)).collect();
+        let (flips, size) = Flips::settled(&rows);
+        LabelOdds { flips, size }
+    }
+
+    /// The normal deviate that is as rare, on both sides together, as this label would be if it were not flipped.
+    pub fn deviate(&self, z: f64, y: f64) -> f64 {
+        let honest = self.flips.honest(z / self.size, y).clamp(f64::MIN_POSITIVE, 1.0);
+        -normal_quantile(0.5 * honest)
+    }
+}
+
 /// Rows that the estimate needs at least: it has as many parameters.
 const FEWEST: f64 = 5.0;
 
-/// Estimates the share of wrong rows from predictors z and targets y, row i standing for `counts[i]` rows; none for no more
+/// Estimates the share of flipped labels from predictors z and labels y, row i standing for `counts[i]` rows; none for no more
 /// rows than the estimate has parameters.
-pub fn noise_fraction(
-    z: &[f64],
-    (y, counts): (&[f64], &[f64]),
-    kind: TargetKind,
-    held_out: bool,
-) -> Option<NoiseFraction> {
+pub fn noise_fraction(z: &[f64], (y, counts): (&[f64], &[f64]), held_out: bool) -> Option<NoiseFraction> {
     if counts.iter().sum::<f64>() <= FEWEST {
         return None;
     }
     let counted = z.iter().zip(y).zip(counts).filter(|(_, count)| **count > 0.0).map(|((z, y), n)| (*z, *y, *n));
-    let (estimate, standard_error) = match kind {
-        TargetKind::Real => Mixture::fit(&counted.map(|(z, y, n)| (z - y, n)).collect::<Vec<_>>()),
-        TargetKind::Sign => Flips::fit(&counted.collect::<Vec<_>>()),
-    };
+    let (estimate, standard_error) = Flips::fit(&counted.collect::<Vec<_>>());
     Some(NoiseFraction { estimate, standard_error, held_out })
-}
-
-/// Two normal distributions.
-#[derive(Debug, Clone, Copy)]
-struct Mixture {
-    share: f64,
-    mean: [f64; 2],
-    sigma: [f64; 2],
-}
-
-impl Mixture {
-    /// Of errors, each with the number of rows that have it.
-    fn fit(errors: &[(f64, f64)]) -> (f64, f64) {
-        let middle = weighted_median(errors.to_vec());
-        let mad = weighted_median(errors.iter().map(|(r, n)| ((r - middle).abs(), *n)).collect());
-        let total: f64 = errors.iter().map(|e| e.1).sum();
-        let square = errors.iter().map(|(r, n)| n * (r - middle) * (r - middle)).sum::<f64>() / total;
-        if square == 0.0 {
-            return (0.0, 0.0);
-        }
-        // A spread of 0 would make the core a point.
-        let floor = 1e-6 * square.sqrt();
-        let core = f64::max(mad, floor);
-        let mut at =
-            Mixture { share: FIRST_GUESS, mean: [middle; 2], sigma: [core, f64::max(square.sqrt(), WIDER * core)] };
-        for _ in 0..MAX_ITERATIONS {
-            let next = at.improve(errors, floor);
-            let moved = (next.share - at.share).abs();
-            at = next;
-            if moved < SETTLED {
-                break;
-            }
-        }
-        (at.share, standard_error(errors.iter().map(|&(r, n)| (at.score(r), n))))
-    }
-
-    /// The two densities, weighted.
-    fn parts(&self, r: f64) -> [f64; 2] {
-        let density = |k: usize| {
-            let x = (r - self.mean[k]) / self.sigma[k];
-            (-0.5 * x * x).exp() / (self.sigma[k] * (2.0 * PI).sqrt())
-        };
-        [(1.0 - self.share) * density(0), self.share * density(1)]
-    }
-
-    /// One step of EM. A row so far out that both densities vanish belongs to the wide part.
-    fn improve(&self, errors: &[(f64, f64)], floor: f64) -> Mixture {
-        let (mut n, mut sum, mut square) = ([1e-12; 2], [0.0; 2], [0.0; 2]);
-        for &(r, count) in errors {
-            let [a, b] = self.parts(r);
-            let wide = if a + b > 0.0 { b / (a + b) } else { 1.0 };
-            for (k, w) in [count * (1.0 - wide), count * wide].into_iter().enumerate() {
-                n[k] += w;
-                sum[k] += w * r;
-                square[k] += w * r * r;
-            }
-        }
-        let mean = [sum[0] / n[0], sum[1] / n[1]];
-        let spread = |k: usize| f64::max(square[k] / n[k] - mean[k] * mean[k], 0.0).sqrt();
-        let core = f64::max(spread(0), floor);
-        Mixture { share: n[1] / (n[0] + n[1]), mean, sigma: [core, f64::max(spread(1), WIDER * core)] }
-    }
-
-    /// The derivatives of ln density by share, means and ln σ.
-    fn score(&self, r: f64) -> [f64; 5] {
-        let [a, b] = self.parts(r);
-        let total = f64::max(a + b, f64::MIN_POSITIVE);
-        let by = |k: usize, part: f64| {
-            let x = (r - self.mean[k]) / self.sigma[k];
-            (part / total * x / self.sigma[k], part / total * (x * x - 1.0))
-        };
-        let ((m0, s0), (m1, s1)) = (by(0, a), by(1, b));
-        let share = (b / f64::max(self.share, 1e-12) - a / f64::max(1.0 - self.share, 1e-12)) / total;
-        [share, m0, s0, m1, s1]
-    }
 }
 
 /// A logistic curve over z with a share of flipped labels.
@@ -143,10 +95,19 @@ struct Flips {
 impl Flips {
     /// Of predictors and labels, each with the number of rows that have them.
     fn fit(rows: &[(f64, f64, f64)]) -> (f64, f64) {
+        let (at, size) = Flips::settled(rows);
+        if at.slope == 0.0 {
+            return (0.0, 0.0);
+        }
+        (at.share, standard_error(rows.iter().map(|&(z, y, n)| (at.score(z / size, y), n))))
+    }
+
+    /// The curve over z in units of the mean size of z, which comes with it. Where no predictor says anything, neither does the curve.
+    fn settled(rows: &[(f64, f64, f64)]) -> (Flips, f64) {
         let total: f64 = rows.iter().map(|(.., n)| n).sum();
         let size = rows.iter().map(|(z, _, n)| n * z.abs()).sum::<f64>() / total;
         if size == 0.0 {
-            return (0.0, 0.0);
+            return (Flips { share: 0.0, slope: 0.0, offset: 0.0 }, 1.0);
         }
         let rows: Vec<(f64, f64, f64)> = rows.iter().map(|&(z, y, n)| (z / size, y, n)).collect();
         let mut at = Flips { share: FIRST_GUESS, slope: 1.0, offset: 0.0 };
@@ -158,7 +119,7 @@ impl Flips {
                 break;
             }
         }
-        (at.share, standard_error(rows.iter().map(|&(z, y, n)| (at.score(z, y), n))))
+        (at, size)
     }
 
     /// Probability that the true class is the one observed.
@@ -235,50 +196,63 @@ mod tests {
     /// Drawn with a known share, the estimate is off by no more than chance allows, and its error says how much that is.
     #[test]
     fn a_known_share_is_found_within_its_standard_error() {
-        for (kind, n) in [(TargetKind::Real, 2000), (TargetKind::Sign, 2000)] {
-            for share in [0.0, 0.1, 0.3] {
-                let mut off = Vec::new();
-                let mut errors = Vec::new();
-                for seed in 0..20 {
-                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                    let (mut z, mut y) = (Vec::new(), Vec::new());
-                    for _ in 0..n {
-                        let bad = rng.random::<f64>() < share;
-                        let at = 2.0 * normal(&mut rng);
-                        z.push(at);
-                        y.push(match kind {
-                            TargetKind::Real => at + normal(&mut rng) * if bad { 5.0 } else { 1.0 },
-                            TargetKind::Sign => {
-                                let plus = rng.random::<f64>() < 1.0 / (1.0 + (-2.0 * at).exp());
-                                if plus != bad { 1.0 } else { -1.0 }
-                            }
-                        });
-                    }
-                    let found = noise_fraction(&z, (&y, &vec![1.0; n]), kind, true).unwrap();
-                    off.push(found.estimate - share);
-                    errors.push(found.standard_error);
+        let n = 2000;
+        for share in [0.0, 0.1, 0.3] {
+            let (mut off, mut errors) = (Vec::new(), Vec::new());
+            for seed in 0..20 {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let (mut z, mut y) = (Vec::new(), Vec::new());
+                for _ in 0..n {
+                    let bad = rng.random::<f64>() < share;
+                    let at = 2.0 * normal(&mut rng);
+                    let plus = rng.random::<f64>() < 1.0 / (1.0 + (-2.0 * at).exp());
+                    z.push(at);
+                    y.push(if plus != bad { 1.0 } else { -1.0 });
                 }
-                let mean = off.iter().sum::<f64>() / 20.0;
-                let spread = (off.iter().map(|o| o * o).sum::<f64>() / 20.0).sqrt();
-                let claimed = errors.iter().sum::<f64>() / 20.0;
-                assert!(mean.abs() < 0.015, "{kind:?} {share}: {mean}");
-                if share > 0.0 {
-                    assert!((0.5..2.0).contains(&(spread / claimed)), "{kind:?} {share}: {spread} {claimed}");
-                }
+                let found = noise_fraction(&z, (&y, &vec![1.0; n]), true).unwrap();
+                off.push(found.estimate - share);
+                errors.push(found.standard_error);
+            }
+            let mean = off.iter().sum::<f64>() / 20.0;
+            let spread = (off.iter().map(|o| o * o).sum::<f64>() / 20.0).sqrt();
+            let claimed = errors.iter().sum::<f64>() / 20.0;
+            assert!(mean.abs() < 0.015, "{share}: {mean}");
+            if share > 0.0 {
+                assert!((0.5..2.0).contains(&(spread / claimed)), "{share}: {spread} {claimed}");
             }
         }
+    }
+
+    /// Labels that a curve explains are no suspects, one far on the wrong side is; the rarer, the larger.
+    #[test]
+    fn a_label_on_the_wrong_side_stands_out() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let z: Vec<f64> = (0..1000).map(|_| 2.0 * normal(&mut rng)).collect();
+        let sign = |z: f64, rng: &mut ChaCha8Rng| {
+            if rng.random::<f64>() < 1.0 / (1.0 + (-3.0 * z).exp()) { 1.0 } else { -1.0 }
+        };
+        let y: Vec<f64> = z.iter().map(|&z| sign(z, &mut rng)).collect();
+        let odds = LabelOdds::new(&z, &y, &vec![1.0; 1000]);
+        assert!(odds.deviate(4.0, -1.0) > odds.deviate(2.0, -1.0) && odds.deviate(2.0, -1.0) > odds.deviate(2.0, 1.0));
+        assert!(odds.deviate(4.0, -1.0) > 2.5 && odds.deviate(0.0, -1.0) < 1.5);
+    }
+
+    #[test]
+    fn the_share_of_numbers_is_that_of_the_flags_less_what_chance_flags() {
+        let of = |flagged, rows| NoiseFraction::of_flags(flagged, rows, false);
+        assert_eq!(of(0, 1000).estimate, 0.0);
+        assert!((of(308, 1000).estimate - 0.3).abs() < 0.001);
+        assert!(of(10, 1000).can_be_told() && !of(2, 5).can_be_told());
     }
 
     const ONES: [f64; 6] = [1.0; 6];
 
     #[test]
     fn perfect_fits_and_few_rows_give_no_trouble() {
-        let y = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        assert_eq!(noise_fraction(&y, (&y, &ONES), TargetKind::Real, false).unwrap().estimate, 0.0);
-        assert!(noise_fraction(&y[..3], (&y[..3], &ONES[..3]), TargetKind::Real, false).is_none());
         let signs = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
-        let found = noise_fraction(&signs, (&signs, &ONES), TargetKind::Sign, false).unwrap();
+        assert!(noise_fraction(&signs[..3], (&signs[..3], &ONES[..3]), false).is_none());
+        let found = noise_fraction(&signs, (&signs, &ONES), false).unwrap();
         assert!(found.estimate < 0.05 && found.standard_error.is_finite(), "{found:?}");
-        assert_eq!(noise_fraction(&[0.0; 6], (&signs, &ONES), TargetKind::Sign, false).unwrap().estimate, 0.0);
+        assert_eq!(noise_fraction(&[0.0; 6], (&signs, &ONES), false).unwrap().estimate, 0.0);
     }
 }

@@ -13,6 +13,7 @@ mod states;
 use super::{Choice, Summary, suspects_csv};
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::judge::{CAPPED, SCALE};
 use crate::loss::TargetKind;
 use crate::path::Path;
 use crate::prepare::Prepared;
@@ -227,7 +228,7 @@ impl Report<'_> {
         let metric = Metric::choose(Some(&selection.metric), self.prepared.train.kind()).ok();
         Ok(Some(Learning {
             metric: selection.metric.clone(),
-            summary: metric.map_or("a score of your own", |m| m.summary),
+            summary: metric.map_or(judge_summary(&selection.metric), |m| m.summary),
             higher_is_better: selection.higher_is_better,
             judge: headline::judge(self.summary),
             age: Packed::f64(selection.curve.iter().map(|c| c.age)),
@@ -241,9 +242,20 @@ impl Report<'_> {
     /// The score of the test rows at every stored age, by the metric that chose the age.
     pub(in crate::report) fn test_scores(&self, frames: &Frames) -> Result<Option<Vec<f64>>> {
         let (Some(rows), Some(choice)) = (self.test, self.choice) else { return Ok(None) };
-        let metric = Metric::choose(Some(&choice.selection.metric), rows.kind())?;
+        // What judges without held-out rows is in no registry: then the default metric is drawn.
+        let metric = Metric::choose(Some(&choice.selection.metric), rows.kind())
+            .or_else(|_| Metric::choose(None, rows.kind()))?;
         let holdout = Holdout::new(&self.prepared.problem, rows, &self.prepared.scaling, metric)?;
         Ok(Some(frames.list.iter().map(|f| holdout.score(&holdout.predict(&f.theta))).collect()))
+    }
+}
+
+/// What a choice without a metric of the registry went by.
+fn judge_summary(metric: &str) -> &'static str {
+    match metric {
+        CAPPED => "mean absolute error of held-out neighbours, no row counting for more than ten scales",
+        SCALE => "robust scale of the residuals",
+        _ => "a score of your own",
     }
 }
 
@@ -294,7 +306,7 @@ pub(in crate::report) mod tests {
             let options = PathOptions { ages: (0.5, 10.0), certify: Some(10), ..PathOptions::default() };
             let go_on = |_: &_| ControlFlow::Continue(());
             let path = age_path(&prepared.problem, &options, &mut |p| go_on(p)).unwrap();
-            let choice = decide(&prepared, &path, &options, &DecideOptions::default(), &go_on).unwrap();
+            let choice = Some(decide(&prepared, &path, &options, &DecideOptions::default(), &go_on).unwrap());
             let summary = Summary::new(&prepared, &path, choice.as_ref());
             Run { prepared, path, choice, summary }
         }
