@@ -24,11 +24,27 @@ pub(crate) struct RawKnot {
     pub x: Vec<f64>,
 }
 
+/// Ages that could not be followed, on the tracker's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawGap {
+    pub from: f64,
+    pub to: f64,
+    pub residual: f64,
+}
+
+impl RawGap {
+    /// Whether a path with it is complete all the same.
+    pub fn is_narrow(&self) -> bool {
+        (self.to - self.from).abs() <= super::types::NARROW_GAP && self.residual <= super::types::CERTIFIED
+    }
+}
+
 /// Events and knots in the order they were found. A rejected window takes back what it added.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     pub events: Vec<RawEvent>,
     pub knots: Vec<RawKnot>,
+    pub gaps: Vec<RawGap>,
     /// How many of the events are jumps.
     jumps: usize,
     /// How many events there were at the last knot.

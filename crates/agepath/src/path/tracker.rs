@@ -3,13 +3,15 @@
 use super::chart::Chart;
 use super::curve::{Curve, Halt};
 use super::dual;
+use super::kinked;
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
-use super::trace::{RawKnot, Trace, Watch};
-use super::types::{Certificate, End, Event, Knot, Path, Work, worse};
+use super::trace::{RawGap, RawKnot, Trace, Watch};
+use super::types::{Certificate, End, Event, Gap, Knot, Path, Work, worse};
 use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
+use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -25,8 +27,10 @@ pub fn age_path(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Path> {
     options.validate()?;
-    if let Some(products) = &problem.products {
-        return dual::dual_path(problem, products, options, watch);
+    match &problem.products {
+        Some(Products::Rows(_)) => return kinked::kinked_path(problem, options, watch),
+        Some(products) => return dual::dual_path(problem, products, options, watch),
+        None => {}
     }
     let begun = Instant::now();
     let (low, high) = options.ages;
@@ -181,12 +185,15 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
         .filter(|e| if down { e.t <= reached } else { e.t >= reached })
         .map(|e| Event { age: age(e.t), kind: e.kind, cause: e.cause, size: e.size, drop: e.drop })
         .collect();
+    let gap = |g: &RawGap| Gap { from: age(g.from), to: age(g.to), residual: g.residual };
+    let gaps = trace.gaps.iter().map(gap).collect();
     let (first, last) = (knots[0].age, knots[knots.len() - 1].age);
     Path {
         ages: (first.min(last), first.max(last)),
         direction: options.direction,
         knots,
         events,
+        gaps,
         certificate: Certificate::default(),
         work: Work::default(),
         end,

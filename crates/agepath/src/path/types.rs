@@ -109,11 +109,29 @@ pub struct Work {
     pub seconds: f64,
 }
 
+/// A stretch of ages that could not be certified; the path goes on behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The last age before it, the way the path runs.
+    pub from: f64,
+    /// The first age behind it.
+    pub to: f64,
+    /// The residual there.
+    pub residual: f64,
+}
+
+/// A path with gaps no wider than this, in ln age, is complete ...
+pub(super) const NARROW_GAP: f64 = 1e-6;
+/// ... if the residual behind them is no larger than this.
+pub(super) const CERTIFIED: f64 = 1e-9;
+
 /// Why a path ends where it ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
     /// The whole interval was covered.
     Complete,
+    /// The whole interval was covered but for [`Path::gaps`], at least one of them too wide.
+    Gaps,
     /// The event budget was used up.
     EventLimit,
     /// The time budget was used up.
@@ -133,6 +151,7 @@ impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             End::Complete => write!(f, "complete"),
+            End::Gaps => write!(f, "gaps"),
             End::EventLimit => write!(f, "event limit"),
             End::TimeLimit => write!(f, "time limit"),
             End::Interrupted => write!(f, "interrupted"),
@@ -152,6 +171,8 @@ pub struct Path {
     pub knots: Vec<Knot>,
     /// Critical points, in the order they were reached.
     pub events: Vec<Event>,
+    /// Ages that could not be certified, in the order they were met.
+    pub gaps: Vec<Gap>,
     /// Residuals checked.
     pub certificate: Certificate,
     /// Work done.

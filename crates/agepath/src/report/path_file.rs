@@ -5,7 +5,7 @@ use crate::error::{Breakdown, Error};
 use crate::loss::LossParameters;
 use crate::model::Model;
 use crate::pacing::PacingSpec;
-use crate::path::{Cause, Certificate, Direction, End, Event, Kind, Knot, NO_LOSS, PINNED, Path, Work};
+use crate::path::{Cause, Certificate, Direction, End, Event, Gap, Kind, Knot, NO_LOSS, PINNED, Path, Work};
 use crate::penalty::Penalty;
 use crate::prepare::Prepared;
 use crate::problem::Spec;
@@ -137,6 +137,9 @@ pub struct PathFile {
     direction: Direction,
     knots: Vec<KnotRecord>,
     events: Vec<EventRecord>,
+    /// Stretches of ages that could not be certified.
+    #[serde(default)]
+    gaps: Vec<Gap>,
     certificate: Certificate,
     work: Work,
     end: String,
@@ -221,6 +224,7 @@ impl PathFile {
             direction: path.direction,
             knots: path.knots.iter().map(|k| KnotRecord::new(k, prepared.problem.kernel().is_some())).collect(),
             events: path.events.iter().map(EventRecord::new).collect(),
+            gaps: path.gaps.clone(),
             certificate: path.certificate,
             work: path.work,
             end: path.end.to_string(),
@@ -258,6 +262,7 @@ impl PathFile {
             direction: self.direction,
             knots: self.knots.iter().map(|k| k.knot(size)).collect::<Result<_, String>>().map_err(wrong)?,
             events: events.collect::<Result<_, DataError>>()?,
+            gaps: self.gaps.clone(),
             certificate: self.certificate,
             work: self.work,
             end: self.end().ok_or_else(|| wrong(format!("its end \"{}\" is not understood", self.end)))?,
@@ -290,7 +295,7 @@ impl PathFile {
         if let Some(EndDetail { age, reason }) = self.end_detail {
             return Some(End::Degenerate { age, reason });
         }
-        let plain = [End::Complete, End::EventLimit, End::TimeLimit, End::Interrupted];
+        let plain = [End::Complete, End::Gaps, End::EventLimit, End::TimeLimit, End::Interrupted];
         plain.into_iter().find(|end| end.to_string() == self.end)
     }
 }
@@ -359,6 +364,7 @@ mod tests {
                 event(0.2, Kind::Turning, Cause::Feature { index: 1, from: "zero", to: "active" }, 0.0),
                 event(0.15, Kind::Jump, Cause::Fold, 0.25),
             ],
+            gaps: vec![Gap { from: 0.25, to: 0.2, residual: 1e-7 }],
             certificate: Certificate::default(),
             work: Work::default(),
             end,
@@ -371,13 +377,13 @@ mod tests {
         let options = PrepareOptions { noise: Some("outliers:0.3".parse().unwrap()), ..PrepareOptions::default() };
         let prepared = prepare(&table, &options).unwrap();
         let stalled = End::Degenerate { age: 0.2, reason: Breakdown::Newton { residual: 1e-3 } };
-        for end in [End::Complete, End::Interrupted, stalled] {
+        for end in [End::Complete, End::Gaps, End::Interrupted, stalled] {
             let written = PathFile::new(&prepared, &path(end));
             let text = serde_json::to_vec(&written).unwrap();
             let read = PathFile::parse(&text, "path.json").unwrap();
             assert_eq!(read, written);
             let back = read.path("path.json").unwrap();
-            assert_eq!(back.events, path(end).events);
+            assert_eq!((&back.events, &back.gaps), (&path(end).events, &path(end).gaps));
             assert_eq!(back.knots, path(end).knots);
             assert_eq!(back.end, end);
             assert_eq!(read.problem.spec().unwrap(), prepared.spec);

@@ -133,6 +133,7 @@ mod tests {
             direction: Direction::Down,
             knots: Vec::new(),
             events: Vec::new(),
+            gaps: Vec::new(),
             certificate: Certificate::default(),
             work: Work::default(),
             end: End::Complete,

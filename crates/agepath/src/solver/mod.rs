@@ -12,9 +12,10 @@ pub(crate) mod smo;
 
 use crate::error::{Error, Result};
 use crate::path::chart::Chart;
-use crate::path::dual;
 use crate::path::patch::Patch;
+use crate::path::{dual, kinked};
 use crate::problem::Problem;
+use crate::space::Products;
 
 /// A weighted convex fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +45,11 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
         }
     };
     if let Some(products) = &problem.products {
-        let theta =
-            dual::fit(problem, products, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+        let theta = match products {
+            Products::Rows(_) => kinked::fit(problem, weights),
+            Products::Kernel(_) => dual::fit(problem, products, weights),
+        };
+        let theta = theta.map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
         let kkt = problem.kkt_weighted(products, &theta, weights);
         return Ok(Fit { theta, kkt, iterations: 1 });
     }
@@ -98,6 +102,7 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
             return Ok(Acs { theta, kkt, fits });
         }
         let next = match &problem.products {
+            Some(Products::Rows(_)) => kinked::acs(problem, age, &theta),
             Some(products) => dual::acs(problem, products, age, &theta),
             None => {
                 patch.evaluate_by_value(t, &theta);
