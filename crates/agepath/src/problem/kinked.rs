@@ -73,47 +73,50 @@ impl Problem {
     fn best_slopes(&self, rows: &Rows, theta: &[f64], weight: &dyn Fn(usize, f64, f64) -> f64) -> Slopes {
         let mut z = vec![0.0; self.rows()];
         self.design.predict(theta, &mut z);
-        // Where the weight drops at a threshold and a loss lies on it, either weight is optimal.
-        let sides: &[f64] = if self.pacing.is_continuous() { &[0.0] } else { &[TIED, -TIED] };
-        let mut best: Option<Slopes> = None;
-        for reach in REACHES {
-            for &side in sides {
-                let found = self.slopes(rows, theta, &z, reach, &|i, loss| weight(i, loss, side));
-                if best.as_ref().is_none_or(|best| found.violation < best.violation) {
-                    best = Some(found);
-                }
-            }
-            if best.as_ref().is_some_and(|best| best.violation <= SMALL_ENOUGH) {
-                break;
-            }
+        let narrow = self.slopes(rows, theta, &z, REACHES[0], weight);
+        if narrow.violation <= SMALL_ENOUGH {
+            return narrow;
         }
-        // There is a reach and a side: something was found.
-        best.unwrap_or_else(|| Slopes { psi: vec![0.0; z.len()], violation: f64::INFINITY })
+        let wide = self.slopes(rows, theta, &z, REACHES[1], weight);
+        if wide.violation < narrow.violation { wide } else { narrow }
     }
 
-    /// ψ by value, and by least squares for samples within `reach` of a kink.
-    fn slopes(&self, rows: &Rows, theta: &[f64], z: &[f64], reach: f64, weight: &dyn Fn(usize, f64) -> f64) -> Slopes {
+    /// ψ by value, and by least squares for samples within `reach` of a kink. Where the weight drops at a threshold and a loss
+    /// lies on it, every weight between the two is optimal.
+    fn slopes(
+        &self,
+        rows: &Rows,
+        theta: &[f64],
+        z: &[f64],
+        reach: f64,
+        weight: &dyn Fn(usize, f64, f64) -> f64,
+    ) -> Slopes {
         let (mut psi, mut floor) = (vec![0.0; z.len()], 0.0);
         let (mut open, mut ends, mut near) = (Vec::new(), Vec::new(), Vec::new());
         for (i, &z) in z.iter().enumerate() {
             let (y, s) = (self.target[i], self.scale[i]);
-            let slope = |piece: u8, z: f64| {
+            let slope = |piece: u8, z: f64, side: f64| {
                 let l = self.loss.at_piece(piece, z, y);
-                s * weight(i, l.value) * l.slope
+                s * weight(i, l.value, side) * l.slope
             };
             let kinks = self.loss.kinks(y);
-            let l = self.loss.at(z, y);
-            psi[i] = slope(kinks.piece(z), z);
-            floor += s * weight(i, l.value) * l.curvature * (z.abs() + y.abs());
+            let (l, piece) = (self.loss.at(z, y), kinks.piece(z));
+            psi[i] = slope(piece, z, 0.0);
+            floor += s * weight(i, l.value, 0.0) * l.curvature * (z.abs() + y.abs());
             let at = |kink: &f64| (z - kink).abs() <= reach * self.predictor_scale;
-            if let Some(k) = kinks.as_slice().iter().position(at) {
+            let (low, high) = if let Some(k) = kinks.as_slice().iter().position(at) {
                 let kink = kinks.as_slice()[k];
-                let (low, high) = (slope(k as u8, kink), slope(k as u8 + 1, kink));
-                if high > low {
-                    open.push(i);
-                    ends.push((low, high));
-                    near.push((i, psi[i], kink));
-                }
+                near.push((i, psi[i], kink));
+                (slope(k as u8, kink, 0.0), slope(k as u8 + 1, kink, 0.0))
+            } else if self.pacing.is_continuous() {
+                continue;
+            } else {
+                let (a, b) = (slope(piece, z, -TIED), slope(piece, z, TIED));
+                (a.min(b), a.max(b))
+            };
+            if high > low {
+                open.push(i);
+                ends.push((low, high));
             }
         }
         if !open.is_empty() {

@@ -4,7 +4,6 @@
 //! majorise-minimise on G, so it never goes up; it is the baseline that the path is compared with, and it chooses the
 //! basin after a jump.
 
-mod alm;
 mod convex;
 mod descend;
 mod quadratic;

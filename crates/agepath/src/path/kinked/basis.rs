@@ -14,6 +14,9 @@ use crate::linalg::{Cholesky, Definiteness, axpy, congruence, dot};
 /// Rows are taken up anew after so many exchanges, before rounding adds up.
 const FRESH_AFTER: usize = 400;
 
+/// Rounds of the power method: any negative curvature will do.
+const POWERS: usize = 200;
+
 /// See the module.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Basis {
@@ -205,6 +208,25 @@ impl Hessian {
             Definiteness::Semidefinite(1) if k == 0 && self.s.is_empty() => Shape::Flat,
             _ => Shape::Unstable,
         }
+    }
+
+    /// A free direction of negative curvature, by the power method on σ − ZᵀHZ; none if there is none to be found.
+    pub fn most_negative(&self, basis: &Basis, draw: fn(u64, u64) -> f64) -> Option<Vec<f64>> {
+        let (p, k) = (self.p, basis.len());
+        // No eigenvalue is larger than the largest sum of a row.
+        let row = |row: &[f64]| row.iter().map(|s| s.abs()).sum::<f64>();
+        let bound = 1.0 + self.s.chunks(p).map(row).fold(0.0, f64::max);
+        let mut d = vec![0.0; p];
+        let start: Vec<f64> = (k..p).map(|j| draw(j as u64, 3) - 0.5).collect();
+        basis.combine(k, &start, &mut d);
+        for _ in 0..POWERS {
+            let next: Vec<f64> = d.iter().zip(self.times(&d)).map(|(d, hd)| bound * d - hd).collect();
+            let z: Vec<f64> = (k..p).map(|j| dot(basis.column(j), &next)).collect();
+            let size = dot(&z, &z).sqrt().max(f64::MIN_POSITIVE);
+            d.fill(0.0);
+            basis.combine(k, &z.iter().map(|z| z / size).collect::<Vec<_>>(), &mut d);
+        }
+        (dot(&d, &self.times(&d)) < 0.0).then_some(d)
     }
 
     /// See the module. The factor must be that of the basis.

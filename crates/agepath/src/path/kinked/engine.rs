@@ -270,7 +270,9 @@ impl<'s, 'p> Engine<'s, 'p> {
 
     /// The size of a shortfall, each condition relative to what cancels in it.
     fn violation(&self, (f, g): &(Vec<f64>, Vec<f64>)) -> f64 {
-        let total = self.at.psi.iter().map(|psi| psi.abs()).sum::<f64>().max(f64::MIN_POSITIVE);
+        // Where hardly a row pulls, relative to what one of them could.
+        let unit = self.space.problem.slope_unit() / self.space.problem.ridge;
+        let total = self.at.psi.iter().map(|psi| psi.abs()).sum::<f64>().max(unit);
         let pulls = f.iter().zip(&self.space.column_scales).zip(&self.theta);
         let worst = pulls.map(|((f, scale), w)| f.abs() / (total * scale + w.abs())).fold(0.0, worse);
         let size = dot(&self.theta, &self.theta).sqrt();

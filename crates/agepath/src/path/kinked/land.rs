@@ -30,6 +30,8 @@ const MICROSCOPIC: f64 = 0.01;
 const SOMEWHERE: f64 = 0.3;
 /// ... and the room of pinned rows there, as a share of their interval.
 const ROOM: f64 = 1e-3;
+/// How often a landing may leave a saddle.
+const MAX_EXITS: usize = 20;
 /// Sums are right to this share of what they add up.
 const NOISE: f64 = 1e-13;
 
@@ -220,7 +222,7 @@ impl Engine<'_, '_> {
     }
 
     fn walk(&mut self, start: &[f64], observer: &mut dyn Observer) -> Result<(), Halt> {
-        let (mut tried, mut since) = (f64::INFINITY, 0);
+        let (mut tried, mut since, mut exits) = (f64::INFINITY, 0, 0);
         for _ in 0..MAX_STEPS {
             let (before, weights) = (self.theta.clone(), self.weights());
             self.fit(weights, observer)?;
@@ -234,12 +236,25 @@ impl Engine<'_, '_> {
                     return Ok(());
                 }
                 if pace <= AT_REST {
-                    return Err(Halt::Stuck);
+                    // ACS rests at a saddle as well.
+                    exits += 1;
+                    let theta = self.downhill().filter(|_| exits <= MAX_EXITS).ok_or(Halt::Stuck)?;
+                    self.theta = theta;
+                    self.repace();
+                    tried = f64::INFINITY;
+                    continue;
                 }
             }
             self.lengthen(&before);
         }
         Err(Halt::Stuck)
+    }
+
+    /// A point downhill along the most negative curvature.
+    fn downhill(&self) -> Option<Vec<f64>> {
+        let direction = self.hessian.most_negative(&self.basis, mixed)?;
+        let back: Vec<f64> = direction.iter().map(|d| -d).collect();
+        self.leave(&direction).or_else(|| self.leave(&back))
     }
 
     /// The pull on the problem itself; takes it back if it leads elsewhere.

@@ -62,7 +62,12 @@ pub(super) fn kinked_path(
     let space = Space::new(problem);
     let log = Log { space: &space, trace: Trace::default(), watch, part: (last - first) / PARTS as f64, asked: begun };
     let mut tracker = Tracker { engine: Engine::new(&space, chart), log };
-    let mut outcome = tracker.start(begin, options).and_then(|()| tracker.follow(first));
+    let mut outcome = match tracker.start(begin, options) {
+        // No minimiser was found at the very beginning: a little further on there is one.
+        Err(Halt::Stuck) => tracker.hop(if down { first } else { last }),
+        other => other,
+    };
+    outcome = outcome.and_then(|()| tracker.follow(first));
     // Ages above the interval are followed, not reported: their events do not count.
     tracker.log.trace.rewind((0, 0));
     tracker.log.trace.gaps.clear();
@@ -86,7 +91,10 @@ pub(super) fn kinked_path(
             return Err(Error::NoSolution { age, reason });
         }
         // Stopped before the interval was reached: its first point, solved from where we are.
-        let landed = tracker.land_at(first);
+        let engine = &mut tracker.engine;
+        engine.set_time(first);
+        engine.repace();
+        let landed = engine.descend(None, &mut Alone);
         landed.map_err(|_| Error::NoSolution { age: chart.age(first), reason: Breakdown::Stalled })?;
         tracker.log.knot(&tracker.engine);
     } else if matches!(end, End::TimeLimit | End::Interrupted | End::EventLimit) {
@@ -208,6 +216,15 @@ impl Observer for Log<'_, '_, '_> {
     }
 }
 
+/// Asks nobody.
+struct Alone;
+
+impl Observer for Alone {
+    fn go_on(&mut self, _: f64) -> bool {
+        true
+    }
+}
+
 /// The engine and what it reports to.
 struct Tracker<'s, 'p, 'w> {
     engine: Engine<'s, 'p>,
@@ -232,7 +249,12 @@ impl Tracker<'_, '_, '_> {
             }
         }
         engine.repace();
-        engine.descend(None, &mut self.log).map(|_| ())
+        let here = engine.point();
+        let landed = engine.descend(None, &mut self.log).map(|_| ());
+        if landed == Err(Halt::Stuck) {
+            engine.load(&here);
+        }
+        landed
     }
 
     /// Follows the branch to time `to`, over its jumps.

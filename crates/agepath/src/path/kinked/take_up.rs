@@ -3,11 +3,11 @@
 use super::super::chart::Chart;
 use super::super::trace::{Trace, Watch};
 use super::super::types::Knot;
-use super::drive::{Drive, Observer};
+use super::drive::Drive;
 use super::engine::{Engine, Place, TIED};
 use super::land::Halt;
 use super::space::Space;
-use super::{Log, Tracker, theta};
+use super::{Alone, Log, Tracker, theta};
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
 use crate::space::Rows;
@@ -16,15 +16,6 @@ use std::time::Instant;
 
 /// Predictors of a point from outside are right to this, in units of z.
 const REACH: f64 = 1e-9;
-
-/// Asks nobody.
-struct Alone;
-
-impl Observer for Alone {
-    fn go_on(&mut self, _: f64) -> bool {
-        true
-    }
-}
 
 impl Engine<'_, '_> {
     /// Takes up the solution θ of the problem at time t. Rows at a kink have the ψ that the conditions ask for; of these as many
