@@ -229,6 +229,11 @@ impl Inverse {
         }
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.m
+    }
+
     /// Numbers of positive and negative eigenvalues of the matrix.
     pub fn inertia(&self) -> (usize, usize) {
         self.inertia
@@ -287,6 +292,12 @@ impl Inverse {
     #[must_use]
     pub fn insert(&mut self, a: &[f64], diagonal: f64) -> bool {
         self.insert_above(UNRELIABLE, a, diagonal, diagonal)
+    }
+
+    /// The same for a diagonal of 0, with the size that the Schur complement would have if nothing cancelled in it.
+    #[must_use]
+    pub fn insert_zero(&mut self, a: &[f64], size: f64) -> bool {
+        self.insert_above(UNRELIABLE, a, 0.0, size)
     }
 
     /// The same unless the row depends on the others, however badly conditioned that makes the matrix; with the size of what
@@ -357,6 +368,14 @@ impl Inverse {
     pub fn change_diagonal(&mut self, k: usize, delta: f64) -> bool {
         let v = self.row(k);
         let along = v[k];
+        self.change_along(delta, &v, along)
+    }
+
+    /// Adds `delta` x xᵀ, likewise.
+    #[must_use]
+    pub fn change_by(&mut self, delta: f64, x: &[f64]) -> bool {
+        let v = self.times(x);
+        let along = dot(x, &v);
         self.change_along(delta, &v, along)
     }
 
@@ -501,6 +520,12 @@ mod tests {
             a[k * m + k] += delta;
         }
         assert_same(&inverse, &part(&a, m, &kept), m);
+        let v: Vec<f64> = (0..m).map(|k| (k as f64).cos()).collect();
+        for delta in [-0.8, 3.0] {
+            assert!(inverse.change_by(delta, &v));
+            (0..m * m).for_each(|k| a[k] += delta * v[k / m] * v[k % m]);
+            assert_same(&inverse, &part(&a, m, &kept), m);
+        }
         for k in [5, 0, 30, 36] {
             assert!(inverse.swap_remove(k));
             kept.swap_remove(k);
@@ -570,7 +595,7 @@ mod tests {
         let mut inverse = Inverse::default();
         assert!(inverse.invert(&mut [2.0, 0.5, 0.5, 1.0], 2));
         assert!(!inverse.insert(&[2.0, 0.5], 2.0));
-        assert_eq!(inverse.times(&[1.0, 1.0]).len(), 2);
+        assert_eq!(inverse.len(), 2);
         assert!(!Inverse::default().invert(&mut [1.0, 1.0, 1.0, 1.0], 2));
     }
 }

@@ -35,8 +35,8 @@ impl Path {
         if let Some(products) = &problem.products {
             let knot = &self.knots[self.last_not_after(age)];
             let theta = match products {
-                Products::Rows(rows) => kinked::at(problem, rows, high, knot, age)?,
-                Products::Kernel(_) => dual::at(problem, products, high, knot, age)?,
+                Products::Rows(rows) if problem.loss.is_kinked() => kinked::at(problem, rows, high, knot, age)?,
+                _ => dual::at(problem, products, high, knot, age)?,
             };
             return Ok(point(problem, age, &theta, problem.losses(&theta)));
         }

@@ -19,8 +19,8 @@ impl Path {
         if let Some(products) = &problem.products {
             let here = Knot { age, coef: point.coef, intercept: point.intercept };
             let mut coef = match products {
-                Products::Rows(rows) => kinked::slope(problem, rows, self.ages.1, &here)?,
-                Products::Kernel(_) => dual::slope(problem, products, self.ages.1, &here)?,
+                Products::Rows(rows) if problem.loss.is_kinked() => kinked::slope(problem, rows, self.ages.1, &here)?,
+                _ => dual::slope(problem, products, self.ages.1, &here)?,
             };
             let intercept = if problem.has_intercept() { coef.pop().unwrap_or(0.0) } else { 0.0 };
             return Ok(Knot { age, coef, intercept });

@@ -28,7 +28,7 @@ pub fn age_path(
 ) -> Result<Path> {
     options.validate()?;
     match &problem.products {
-        Some(Products::Rows(_)) => return kinked::kinked_path(problem, options, watch),
+        Some(Products::Rows(_)) if problem.loss.is_kinked() => return kinked::kinked_path(problem, options, watch),
         Some(products) => return dual::dual_path(problem, products, options, watch),
         None => {}
     }

@@ -45,8 +45,8 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
     };
     if let Some(products) = &problem.products {
         let theta = match products {
-            Products::Rows(_) => kinked::fit(problem, weights),
-            Products::Kernel(_) => dual::fit(problem, products, weights),
+            Products::Rows(_) if problem.loss.is_kinked() => kinked::fit(problem, weights),
+            _ => dual::fit(problem, products, weights),
         };
         let theta = theta.map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
         let kkt = problem.kkt_weighted(products, &theta, weights);
@@ -101,7 +101,7 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
             return Ok(Acs { theta, kkt, fits });
         }
         let next = match &problem.products {
-            Some(Products::Rows(_)) => kinked::acs(problem, age, &theta),
+            Some(Products::Rows(_)) if problem.loss.is_kinked() => kinked::acs(problem, age, &theta),
             Some(products) => dual::acs(problem, products, age, &theta),
             None => {
                 patch.evaluate_by_value(t, &theta);

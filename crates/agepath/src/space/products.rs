@@ -32,6 +32,14 @@ impl Products {
         }
     }
 
+    /// The rows of linear space if there are more of them than columns.
+    pub fn rows_if_thin(&self) -> Option<&Rows> {
+        match self {
+            Products::Rows(rows) if rows.design.cols() < rows.design.rows() => Some(rows),
+            _ => None,
+        }
+    }
+
     /// The products of row `i` with every row.
     pub fn column(&self, i: usize) -> Cow<'_, [f64]> {
         match self {

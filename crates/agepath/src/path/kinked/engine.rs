@@ -427,7 +427,23 @@ impl<'s, 'p> Engine<'s, 'p> {
         let mut z = vec![0.0; self.space.n()];
         self.space.design.predict(theta, &mut z);
         self.place = (0..z.len()).map(|i| self.place_by_value(i, z[i])).collect();
-        self.settle_within(pins, &z, 1.0);
+        let mut all = pins.to_vec();
+        if matches!(self.law, Law::Paced) {
+            // Rows that others hold at their kink hold as well: without them a minimiser may look like a saddle.
+            all.extend((0..z.len()).filter_map(|i| self.held_at_kink(i, z[i])));
+        }
+        self.settle_within(&all, &z, 1.0);
+    }
+
+    /// The kink that a row on a piece lies at, and the ψ it has there.
+    fn held_at_kink(&self, i: usize, z: f64) -> Option<(usize, u8, f64)> {
+        let Place::Piece { piece, .. } = self.place[i] else { return None };
+        let near = TIED * (self.space.problem.predictor_scale + z.abs());
+        let kinks = self.space.kinks[i].as_slice();
+        let at = |k: &u8| kinks.get(usize::from(*k)).is_some_and(|kink| (z - kink).abs() <= near);
+        let kink = [Some(piece), piece.checked_sub(1)].into_iter().flatten().find(at)?;
+        let [(low, _), (high, _)] = self.ends(i, kink);
+        Some((i, kink, if kink == piece { low } else { high }))
     }
 
     /// Pins those of `pins` that are within `reach` times [`TIED`] of their kink, as far as they are independent.
@@ -439,7 +455,9 @@ impl<'s, 'p> Engine<'s, 'p> {
             let [(low, _), (high, _)] = self.ends(i, kink);
             let x = self.space.row(i);
             let free = || self.basis.free_part(x) > DEPENDENT * self.space.norms[i];
-            if (z[i] - self.kink(i, kink)).abs() <= near && low < high && self.basis.len() < self.space.p && free() {
+            let pinned = matches!(self.place[i], Place::Kink { .. });
+            let near = (z[i] - self.kink(i, kink)).abs() <= near;
+            if !pinned && near && low < high && self.basis.len() < self.space.p && free() {
                 self.pin(i, kink, psi.clamp(low, high));
             }
         }

@@ -260,6 +260,8 @@ impl Tracker<'_, '_, '_> {
     /// Follows the branch to time `to`, over its jumps.
     fn follow(&mut self, to: f64) -> std::result::Result<(), Halt> {
         let (mut in_place, mut landed_at) = (0, f64::NAN);
+        // Where weights drop, rows that tie go one by one.
+        let tied = if self.engine.space.problem.pacing.is_continuous() { 0 } else { self.engine.space.n() };
         loop {
             match self.engine.drive(&Drive::Age(to), &mut self.log) {
                 Outcome::Arrived => return Ok(()),
@@ -270,7 +272,7 @@ impl Tracker<'_, '_, '_> {
                     in_place = if landed_at == self.engine.t { in_place + 1 } else { 0 };
                     landed_at = self.engine.t;
                     let before = self.engine.point();
-                    match if in_place > MAX_IN_PLACE { Err(Halt::Stuck) } else { self.jump(&exit) } {
+                    match if in_place > MAX_IN_PLACE + tied { Err(Halt::Stuck) } else { self.jump(&exit) } {
                         Err(Halt::Stuck) => {
                             self.engine.load(&before);
                             self.hop(to)?;
@@ -351,7 +353,7 @@ impl Tracker<'_, '_, '_> {
         let size = self.engine.distance(&self.engine.theta, &before.theta);
         if size > NO_JUMP.max(10.0 * (t - from).abs()) {
             let drop = self.engine.merit(&before.theta) - self.engine.merit(&self.engine.theta);
-            self.log.knot_at(t, &before.theta);
+            self.log.knot_at(from, &before.theta);
             self.log.knot(&self.engine);
             let drop = drop * self.engine.space.problem.ridge;
             self.log.event(t, Kind::Jump, None, (self.length(&before.theta), drop));
