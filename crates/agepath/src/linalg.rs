@@ -180,6 +180,29 @@ pub fn row_products(x: &[f64], n: usize, left: Range<usize>, right: Range<usize>
     clean_vector_registers();
 }
 
+/// out (m², row-major) = ZᵀAZ for a symmetric A (p², all of it) and Z (p × m, column after column).
+pub fn congruence(a: &[f64], z: &[f64], out: &mut [f64]) {
+    let p = a.len().isqrt();
+    let m = z.len() / p.max(1);
+    let mut product = vec![0.0; p * m];
+    let z = MatRef::from_column_major_slice(z, p, m);
+    let a = MatRef::from_row_major_slice(a, p, p);
+    let middle = MatMut::from_column_major_slice_mut(&mut product, p, m);
+    faer::linalg::matmul::matmul(middle, Accum::Replace, a, z, 1.0, Par::Seq);
+    triangular::matmul(
+        MatMut::from_row_major_slice_mut(out, m, m),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        z.transpose(),
+        BlockStructure::Rectangular,
+        MatRef::from_column_major_slice(&product, p, m),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    clean_vector_registers();
+}
+
 /// Lower triangle of `a` += h x xᵀ.
 #[cfg(test)]
 pub fn rank_one(a: &mut [f64], x: &[f64], h: f64) {

@@ -3,6 +3,7 @@
 use super::chart::Chart;
 use super::curve::Curve;
 use super::dual;
+use super::kinked;
 use super::options::Direction;
 use super::patch::Patch;
 use super::trace::{Trace, Watch};
@@ -11,6 +12,7 @@ use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
 use crate::linalg::{Definiteness, axpy};
 use crate::problem::Problem;
+use crate::space::Products;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -37,7 +39,11 @@ impl Path {
             return Err(Error::AgeOutside { age, low, high });
         }
         if let Some(products) = &problem.products {
-            let theta = dual::at(problem, products, high, &self.knots[self.last_not_after(age)], age)?;
+            let knot = &self.knots[self.last_not_after(age)];
+            let theta = match products {
+                Products::Rows(rows) if problem.loss.is_kinked() => kinked::at(problem, rows, high, knot, age)?,
+                _ => dual::at(problem, products, high, knot, age)?,
+            };
             return Ok(point(problem, age, &theta, problem.losses(&theta)));
         }
         if !problem.pacing.is_continuous() {

@@ -11,6 +11,7 @@ mod exact;
 pub(crate) mod far;
 mod follow;
 mod guards;
+pub(crate) mod kinked;
 mod moments;
 mod options;
 pub(crate) mod patch;
@@ -18,6 +19,7 @@ mod slope;
 mod steps;
 mod trace;
 mod tracker;
+mod twins;
 mod types;
 mod window;
 

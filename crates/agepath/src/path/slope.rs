@@ -3,11 +3,13 @@
 use super::chart::Chart;
 use super::curve::Curve;
 use super::dual;
+use super::kinked;
 use super::patch::Patch;
 use super::types::{Knot, Path};
 use crate::error::{Breakdown, Error, Result};
 use crate::linalg::Definiteness;
 use crate::problem::Problem;
+use crate::space::Products;
 
 impl Path {
     /// dθ/dλ at `age`, in the form of a knot: `coef` holds dw/dλ and `intercept` db/dλ. At an event's own age this is
@@ -16,7 +18,10 @@ impl Path {
         let point = self.at(problem, age)?;
         if let Some(products) = &problem.products {
             let here = Knot { age, coef: point.coef, intercept: point.intercept };
-            let mut coef = dual::slope(problem, products, self.ages.1, &here)?;
+            let mut coef = match products {
+                Products::Rows(rows) if problem.loss.is_kinked() => kinked::slope(problem, rows, self.ages.1, &here)?,
+                _ => dual::slope(problem, products, self.ages.1, &here)?,
+            };
             let intercept = if problem.has_intercept() { coef.pop().unwrap_or(0.0) } else { 0.0 };
             return Ok(Knot { age, coef, intercept });
         }

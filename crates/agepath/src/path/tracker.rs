@@ -4,6 +4,7 @@ use super::certify::certify;
 use super::chart::Chart;
 use super::curve::{Curve, GoOn, Halt};
 use super::dual;
+use super::kinked;
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::{Patch, euclidean};
 use super::steps;
@@ -13,6 +14,7 @@ use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
 use crate::loss::TargetKind;
 use crate::problem::Problem;
+use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -28,8 +30,10 @@ pub fn age_path(
 ) -> Result<Path> {
     options.validate()?;
     options.check_from(problem)?;
-    if let Some(products) = &problem.products {
-        return dual::dual_path(problem, products, options, watch);
+    match &problem.products {
+        Some(Products::Rows(_)) if problem.loss.is_kinked() => return kinked::kinked_path(problem, options, watch),
+        Some(products) => return dual::dual_path(problem, products, options, watch),
+        None => {}
     }
     let begun = Instant::now();
     let (low, high) = options.ages;

@@ -8,7 +8,7 @@ use crate::linalg::bounded_least_squares;
 use crate::space::{Products, Rows};
 
 /// Predictors this near to a kink, in units of z, are taken to be at it: the narrowest reach that leaves no violation counts.
-const REACHES: [f64; 3] = [1e-11, 1e-9, 1e-7];
+const REACHES: [f64; 2] = [1e-11, 1e-9];
 /// A violation that no other choice of ψ need improve on.
 const SMALL_ENOUGH: f64 = 1e-12;
 
@@ -42,12 +42,15 @@ impl Problem {
                 let (beta, b) = self.split(theta);
                 (beta.to_vec(), b)
             }
-            Products::Rows(rows) => {
-                let psi = self.best_slopes(rows, theta, &self.paced(u)).psi;
-                let b = if self.intercept { theta[rows.features()] } else { 0.0 };
-                (psi.into_iter().map(|psi| -psi / self.ridge).collect(), b)
-            }
+            Products::Rows(rows) => self.dual_of_rows(rows, theta, u),
         }
+    }
+
+    /// The same in linear space.
+    pub(crate) fn dual_of_rows(&self, rows: &Rows, theta: &[f64], u: f64) -> (Vec<f64>, f64) {
+        let psi = self.best_slopes(rows, theta, &self.paced(u)).psi;
+        let b = if self.intercept { theta[rows.features()] } else { 0.0 };
+        (psi.into_iter().map(|psi| -psi / self.ridge).collect(), b)
     }
 
     /// The violation at inverse age `u`, each coordinate relative to what cancels in it, or the distance of a sample from
@@ -70,46 +73,50 @@ impl Problem {
     fn best_slopes(&self, rows: &Rows, theta: &[f64], weight: &dyn Fn(usize, f64, f64) -> f64) -> Slopes {
         let mut z = vec![0.0; self.rows()];
         self.design.predict(theta, &mut z);
-        // Where the weight drops at a threshold and a loss lies on it, either weight is optimal.
-        let sides: &[f64] = if self.pacing.is_continuous() { &[0.0] } else { &[TIED, -TIED] };
-        let mut best: Option<Slopes> = None;
-        for reach in REACHES {
-            for &side in sides {
-                let found = self.slopes(rows, theta, &z, reach, &|i, loss| weight(i, loss, side));
-                if best.as_ref().is_none_or(|best| found.violation < best.violation) {
-                    best = Some(found);
-                }
-            }
-            if best.as_ref().is_some_and(|best| best.violation <= SMALL_ENOUGH) {
-                break;
-            }
+        let narrow = self.slopes(rows, theta, &z, REACHES[0], weight);
+        if narrow.violation <= SMALL_ENOUGH {
+            return narrow;
         }
-        // There is a reach and a side: something was found.
-        best.unwrap_or_else(|| Slopes { psi: vec![0.0; z.len()], violation: f64::INFINITY })
+        let wide = self.slopes(rows, theta, &z, REACHES[1], weight);
+        if wide.violation < narrow.violation { wide } else { narrow }
     }
 
-    /// ψ by value, and by least squares for samples within `reach` of a kink.
-    fn slopes(&self, rows: &Rows, theta: &[f64], z: &[f64], reach: f64, weight: &dyn Fn(usize, f64) -> f64) -> Slopes {
+    /// ψ by value, and by least squares for samples within `reach` of a kink. Where the weight drops at a threshold and a loss
+    /// lies on it, every weight between the two is optimal.
+    fn slopes(
+        &self,
+        rows: &Rows,
+        theta: &[f64],
+        z: &[f64],
+        reach: f64,
+        weight: &dyn Fn(usize, f64, f64) -> f64,
+    ) -> Slopes {
         let (mut psi, mut floor) = (vec![0.0; z.len()], 0.0);
-        let (mut open, mut ends) = (Vec::new(), Vec::new());
+        let (mut open, mut ends, mut near) = (Vec::new(), Vec::new(), Vec::new());
         for (i, &z) in z.iter().enumerate() {
             let (y, s) = (self.target[i], self.scale[i]);
-            let slope = |piece: u8, z: f64| {
+            let slope = |piece: u8, z: f64, side: f64| {
                 let l = self.loss.at_piece(piece, z, y);
-                s * weight(i, l.value) * l.slope
+                s * weight(i, l.value, side) * l.slope
             };
             let kinks = self.loss.kinks(y);
-            let l = self.loss.at(z, y);
-            psi[i] = slope(kinks.piece(z), z);
-            floor += s * weight(i, l.value) * l.curvature * (z.abs() + y.abs());
-            let near = |kink: &f64| (z - kink).abs() <= reach * self.predictor_scale;
-            if let Some(k) = kinks.as_slice().iter().position(near) {
+            let (l, piece) = (self.loss.at(z, y), kinks.piece(z));
+            psi[i] = slope(piece, z, 0.0);
+            floor += s * weight(i, l.value, 0.0) * l.curvature * (z.abs() + y.abs());
+            let at = |kink: &f64| (z - kink).abs() <= reach * self.predictor_scale;
+            let (low, high) = if let Some(k) = kinks.as_slice().iter().position(at) {
                 let kink = kinks.as_slice()[k];
-                let (low, high) = (slope(k as u8, kink), slope(k as u8 + 1, kink));
-                if high > low {
-                    open.push(i);
-                    ends.push((low, high));
-                }
+                near.push((i, psi[i], kink));
+                (slope(k as u8, kink, 0.0), slope(k as u8 + 1, kink, 0.0))
+            } else if self.pacing.is_continuous() {
+                continue;
+            } else {
+                let (a, b) = (slope(piece, z, -TIED), slope(piece, z, TIED));
+                (a.min(b), a.max(b))
+            };
+            if high > low {
+                open.push(i);
+                ends.push((low, high));
             }
         }
         if !open.is_empty() {
@@ -117,7 +124,9 @@ impl Problem {
         }
         let total: f64 = psi.iter().map(|psi| psi.abs()).sum();
         let unit = self.slope_unit();
-        let off = open.iter().map(|&i| self.off_graph(i, z[i], psi[i], unit, |loss, _| weight(i, loss)));
+        // A ψ that its side of the kink does not have is that of the kink, which the sample is off by so much.
+        let elsewhere = |&&(i, own, _): &&(usize, f64, f64)| (psi[i] - own).abs() > SMALL_ENOUGH * unit;
+        let off = near.iter().filter(elsewhere).map(|(i, _, kink)| (z[*i] - kink).abs() / self.predictor_scale);
         let off = off.fold(0.0, f64::max);
         // Where hardly a sample pulls, relative to what one of them could.
         let size = total.max(ROUNDING_FLOOR * floor).max(unit);

@@ -456,7 +456,7 @@ mod tests {
             let read = PathFile::parse(&text, "path.json").unwrap();
             assert_eq!(read, written);
             let back = read.path("path.json").unwrap();
-            assert_eq!(back.events, path(end).events);
+            assert_eq!((&back.events, &back.gaps), (&path(end).events, &path(end).gaps));
             assert_eq!(back.knots, path(end).knots);
             assert_eq!(back.gaps, path(end).gaps);
             assert_eq!(back.end, end);

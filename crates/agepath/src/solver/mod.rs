@@ -4,7 +4,6 @@
 //! majorise-minimise on G, so it never goes up; it is the baseline that the path is compared with, and it chooses the
 //! basin after a jump.
 
-mod alm;
 mod convex;
 mod descend;
 mod quadratic;
@@ -15,9 +14,10 @@ pub(crate) use quadratic::Quadratic;
 
 use crate::error::{Error, Result};
 use crate::path::chart::Chart;
-use crate::path::dual;
 use crate::path::patch::Patch;
+use crate::path::{dual, kinked};
 use crate::problem::Problem;
+use crate::space::Products;
 
 /// A weighted convex fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,8 +47,11 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
         }
     };
     if let Some(products) = &problem.products {
-        let theta =
-            dual::fit(problem, products, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+        let theta = match products {
+            Products::Rows(_) if problem.loss.is_kinked() => kinked::fit(problem, weights),
+            _ => dual::fit(problem, products, weights),
+        };
+        let theta = theta.map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
         let kkt = problem.kkt_weighted(products, &theta, weights);
         return Ok(Fit { theta, kkt, iterations: 1 });
     }
@@ -101,6 +104,7 @@ pub fn acs(problem: &Problem, age: f64, start: &[f64], options: &AcsOptions) -> 
             return Ok(Acs { theta, kkt, fits });
         }
         let next = match &problem.products {
+            Some(Products::Rows(_)) if problem.loss.is_kinked() => kinked::acs(problem, age, &theta),
             Some(products) => dual::acs(problem, products, age, &theta),
             None => {
                 patch.evaluate_by_value(t, &theta);

@@ -5,7 +5,6 @@
 //! the pair that promises the most (second-order choice of Fan, Chen and Lin 2005); kernel columns are at hand, so a step
 //! costs O(n). Ends when no pair violates the conditions by more than the tolerance, in units of z.
 
-use super::alm;
 use crate::linalg::Inverse;
 use crate::loss::MAX_KINKS;
 use crate::space::Products;
@@ -76,13 +75,6 @@ impl<'p> Columns<'p> {
         Columns { products, kept: RefCell::default() }
     }
 
-    /// β near the solution where there is a shorter way than SMO's.
-    fn approach(&self, ranges: &[Range], start: (&[f64], f64), tolerance: f64) -> Option<Vec<f64>> {
-        let rows = self.products.rows_if_thin()?;
-        let widest = ranges.iter().map(|r| r.ends[0] - r.ends[r.segments]).fold(0.0, f64::max);
-        (widest > 0.0).then(|| alm::approach(rows, ranges, start, widest, tolerance))
-    }
-
     fn get(&self, i: usize) -> Column<'p> {
         if let Some(column) = self.kept.borrow().get(&i) {
             return Column::Computed(column.clone());
@@ -132,8 +124,6 @@ pub(crate) fn fit(
     start: (&[f64], f64),
     tolerance: f64,
 ) -> Option<DualFit> {
-    let near = columns.approach(ranges, start, tolerance);
-    let start = (near.as_deref().unwrap_or(start.0), start.1);
     let n = columns.products.len();
     let beta: Vec<f64> = start.0.iter().zip(ranges).map(|(b, r)| r.clamp(*b)).collect();
     let (up, down) = (vec![None; n], vec![None; n]);

@@ -17,13 +17,13 @@ mod land;
 mod states;
 mod system;
 mod track;
-mod twins;
 
 pub(crate) use track::{acs, fit};
 pub(super) use track::{at, dual_path, slope};
 
 use super::chart::Chart;
 use super::patch::Counters;
+use super::twins::Twins;
 use crate::loss::{Kinks, LossAt};
 use crate::pacing::{Cuts, WeightAt};
 use crate::problem::Problem;
@@ -31,7 +31,6 @@ use crate::solver::smo::Columns;
 use crate::space::Products;
 use factor::Factor;
 use std::cell::Cell;
-use twins::Twins;
 
 /// Where a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 //! only the sum of their β matters: one of them stands for all, with the sum of their scales. Followed one by one, they would
 //! pass every kink and threshold at the same age, in an order that rounding decides.
 
-use super::super::types::Cause;
+use super::types::Cause;
 use crate::problem::Problem;
 
 /// Groups of two or more equal rows; the first row of each stands for it.
 #[derive(Debug, Clone)]
-pub(super) struct Twins {
+pub(crate) struct Twins {
     groups: Vec<Vec<usize>>,
 }
 
