@@ -133,9 +133,9 @@ fn sample_weights() {
 /// A stop is honoured at once, in fits and landings too, and leaves a certified part of the path.
 #[test]
 fn a_stop_is_honoured_at_once() {
-    let (x, y, d) = one_hot(2000, 3);
+    let (x, y, d) = one_hot(600, 3);
     let noisy: Vec<f64> = x.iter().enumerate().map(|(k, x)| x + 0.01 * ((k * 37 % 101) as f64 / 101.0)).collect();
-    let design = Design::from_row_major(2000, d, &noisy, true).unwrap();
+    let design = Design::from_row_major(600, d, &noisy, true).unwrap();
     let problem = Problem::new(design, y, None, true, &spec("svm", 1.0, "linear")).unwrap();
     let limit = Duration::from_millis(300);
     let options = PathOptions { ages: (0.3, 6.0), time_limit: Some(limit), ..PathOptions::default() };

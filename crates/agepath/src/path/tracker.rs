@@ -31,7 +31,15 @@ pub fn age_path(
     options.validate()?;
     options.check_from(problem)?;
     match &problem.products {
-        Some(Products::Rows(_)) if problem.loss.is_kinked() => return kinked::kinked_path(problem, options, watch),
+        Some(products @ Products::Rows(_)) if problem.loss.is_kinked() => {
+            let path = kinked::kinked_path(problem, options, watch)?;
+            if !matches!(path.end, End::Gaps | End::Degenerate { .. }) {
+                return Ok(path);
+            }
+            // Constant models, where all rows of a class lie at their kink: the dual coefficients may do better.
+            let other = dual::dual_path(problem, products, options, watch);
+            return Ok(other.ok().filter(|other| other.end == End::Complete).unwrap_or(path));
+        }
         Some(products) => return dual::dual_path(problem, products, options, watch),
         None => {}
     }

@@ -37,7 +37,7 @@ const MAX_TRIALS: usize = 60;
 /// ... of which the first so many by the secant.
 const SECANTS: usize = 12;
 /// How often the same places may come back without a move, each time with other choices.
-const MAX_RETURNS: usize = 30;
+const MAX_RETURNS: usize = 300;
 
 /// What moves.
 #[derive(Debug, Clone)]
@@ -466,21 +466,17 @@ impl Engine<'_, '_> {
         best.map(|(_, found)| found)
     }
 
-    /// Whether a pull is left that only the intercept could follow.
+    /// Whether a pull is left that only the intercept could follow. With no kink on its way and no ψ to balance there is
+    /// nothing to follow it to: the minimiser is an interval, and any point of it will do.
     fn must_slide(&self, r0: &[f64]) -> bool {
-        let total: f64 = self.at.psi.iter().map(|psi| psi.abs()).sum();
-        let pull = self.left * r0[self.space.penalised()..].iter().fold(0.0f64, |a, r| a.max(r.abs()));
-        pull > f64::EPSILON * total
+        let b = self.space.penalised();
+        let (sum, total) = self.at.psi.iter().fold((0.0, 0.0), |(sum, total), psi| (sum + psi, total + psi.abs()));
+        let pulled = self.left * r0[b].abs() > f64::EPSILON * total;
+        pulled && (sum.abs() > TIE * total || self.ahead(-r0[b].signum()).is_some())
     }
 
-    /// Nothing holds the intercept: it goes where it is pulled, to the first kink that holds it.
-    fn slide(&mut self, r0: &[f64]) -> Option<Outcome> {
-        if matches!(self.law, Law::Paced) {
-            // A threshold may come first: that is for a fit to find out.
-            return Some(Outcome::Stuck);
-        }
-        let b = self.space.penalised();
-        let way = -r0[b].signum();
+    /// The first kink that the intercept meets on its way and that would hold it: how far, which row, which kink.
+    fn ahead(&self, way: f64) -> Option<(f64, usize, u8)> {
         let mut first: Option<(f64, usize, u8)> = None;
         for i in (0..self.space.n()).filter(|&i| self.counts(i)) {
             let Place::Piece { piece, .. } = self.place[i] else { continue };
@@ -491,7 +487,18 @@ impl Engine<'_, '_> {
                 first = Some((far, i, kink));
             }
         }
-        let Some((far, i, kink)) = first else { return Some(Outcome::Unbounded) };
+        first
+    }
+
+    /// Nothing holds the intercept: it goes where it is pulled, to the first kink that holds it.
+    fn slide(&mut self, r0: &[f64]) -> Option<Outcome> {
+        if matches!(self.law, Law::Paced) {
+            // A threshold may come first: that is for a fit to find out.
+            return Some(Outcome::Stuck);
+        }
+        let b = self.space.penalised();
+        let way = -r0[b].signum();
+        let Some((far, i, kink)) = self.ahead(way) else { return Some(Outcome::Unbounded) };
         self.theta[b] += way * far.max(0.0);
         let [(low, _), (high, _)] = self.ends(i, kink);
         if high > low {
