@@ -16,10 +16,12 @@ use crate::error::Breakdown;
 use crate::linalg::{axpy, dot, symmetric_times};
 use crate::solver::Quadratic;
 
-/// Losses within this of the age, relatively, lie on it.
+/// Losses within this of the age, relatively, lie on it ...
 const TIED: f64 = 1e-12;
+/// ... and a row that has changed sides goes back only if its loss is clearly on the other side: fits are not exact.
+const CLEARLY: f64 = 1e-9;
 /// ACS steps at one age before giving up: each lowers the objective.
-const MAX_FITS: usize = 1000;
+const MAX_FITS: usize = 100;
 /// The rows looked at are about this share of all ...
 const NEAR_SHARE: usize = 16;
 /// ... and at least so many.
@@ -143,9 +145,14 @@ impl Stairs {
         (inside && first > 0.0).then_some(first)
     }
 
-    /// Where a loss belongs just beyond `age`.
-    fn zone(&self, loss: f64, age: f64) -> u8 {
-        let counts = if self.down { loss < age * (1.0 - TIED) } else { loss <= age * (1.0 + TIED) };
+    /// Where a loss of a row in `zone` belongs just beyond `age`.
+    fn zone(&self, zone: u8, loss: f64, age: f64) -> u8 {
+        let counts = match (self.down, zone) {
+            (true, 0) => loss < age * (1.0 - TIED),
+            (true, _) => loss < age * (1.0 - CLEARLY),
+            (false, 0) => loss <= age * (1.0 + CLEARLY),
+            (false, _) => loss <= age * (1.0 + TIED),
+        };
         u8::from(!counts)
     }
 
@@ -157,7 +164,7 @@ impl Stairs {
         let mut told = None;
         for _ in 0..MAX_FITS {
             let flips: Vec<usize> = (self.near.iter().zip(&self.losses))
-                .filter(|&(&i, &loss)| self.zone(loss, age) != self.zones[i] && patch.scale[i] > 0.0)
+                .filter(|&(&i, &loss)| self.zone(self.zones[i], loss, age) != self.zones[i])
                 .map(|(&i, _)| i)
                 .collect();
             if flips.is_empty() {
@@ -240,7 +247,11 @@ impl Stairs {
         loop {
             self.until = patch.chart.age(if self.down { t + self.reach } else { (t - self.reach).max(0.0) });
             self.radius = self.tube * (1.0 + patch.norm(&self.x));
-            self.near = if self.normal.is_some() { self.may_change(patch) } else { (0..n).collect() };
+            let counted = |i: &usize| patch.scale[*i] > 0.0;
+            self.near = match self.normal.is_some() {
+                true => self.may_change(patch).into_iter().filter(counted).collect(),
+                false => (0..n).filter(counted).collect(),
+            };
             if self.normal.is_none() || self.near.len() <= 4 * aim || self.reach < 1e-6 {
                 break;
             }
