@@ -11,6 +11,7 @@ use crate::select::{self, Holdout, JudgeBy, Metric, Rule, Scorer, Selection, cro
 use crate::solver;
 use crate::suspects::{self, NoiseFraction, Standing, Suspect, noise_fraction};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// How the age is chosen.
@@ -339,7 +340,14 @@ impl Inspection {
         let (suspects, standing) = suspects::rank(prepared, path, &point, judged, held_out);
         let (problem, kind) = (&prepared.problem, prepared.train.kind());
         let share = match kind {
-            TargetKind::Real => Some(NoiseFraction::of_flags(standing.flagged, suspects.len(), held_out.is_some())),
+            TargetKind::Real => {
+                let counts: HashMap<usize, f64> =
+                    prepared.train.rows().iter().copied().zip(problem.counts.iter().copied()).collect();
+                let count = |s: &Suspect| counts.get(&s.row).copied().unwrap_or(1.0);
+                let flagged = suspects.iter().filter(|s| s.score > 1.0).map(count).sum();
+                let rows: f64 = suspects.iter().map(count).sum();
+                Some(NoiseFraction::of_flags(flagged, rows, held_out.is_some()))
+            }
             TargetKind::Sign => {
                 let rows = (problem.target(), &problem.counts[..]);
                 let own = || problem.predict(&point.theta(problem));

@@ -23,7 +23,9 @@ fn decision(table: &Table, folds: Option<usize>) -> (Prepared, Choice) {
         part.lines = table.lines[from..to].to_vec();
         part
     };
-    let (validate, train) = (part(0, held), part(held, table.labels.len()));
+    let (mut validate, train) = (part(0, held), part(held, table.labels.len()));
+    // Rows of another file: their numbers are their own.
+    validate.file = "held out".into();
     let validation = if folds.is_some() { Validation::None } else { Validation::Rows(Box::new(validate)) };
     let prepared = prepare(&train, &PrepareOptions { validation, ..PrepareOptions::default() }).unwrap();
     let ages = default_ages(&prepared.problem).unwrap();

@@ -576,6 +576,7 @@ impl<'c, C: Curve> Follower<'c, C> {
                 _ => width *= HOP_GROWTH,
             }
         };
+        width = self.draw_back(t, width, direction);
         self.hopped = (self.t, width);
         (self.last, self.bend, self.fold_at, self.reach) = (None, None, None, f64::INFINITY);
         (self.fold_doubt, self.careful) = (f64::INFINITY, false);
@@ -585,6 +586,34 @@ impl<'c, C: Curve> Follower<'c, C> {
         let jump = jumped.then_some((landing.size, landing.drop));
         let go_on = record.record(Step::Hop { t, from: &from, to: (self.t, &self.x), changes: &changes, jump });
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
+    }
+
+    /// Behind a hop of more than a hair: back to a hair from `t` on the branch that was found, if it begins that early. Answers how
+    /// wide the hop is.
+    fn draw_back(&mut self, t: f64, width: f64, direction: f64) -> f64 {
+        let hair = HAIR * (1.0 + t.abs());
+        let (there, near) = (self.t, t + direction * hair);
+        if width <= hair {
+            return width;
+        }
+        (self.last, self.bend) = (None, None);
+        let tangent = self.curve.tangent();
+        // Only for what it leaves behind: the guards that `violation` judges by are those of the last crossing asked for.
+        self.curve.crossing(&tangent, -direction, f64::INFINITY);
+        let found = self.correct(near, &tangent).filter(|_| {
+            self.curve.violation((there - near).abs(), None).is_none() && self.curve.refactor() == Stability::Stable
+        });
+        match found {
+            Some(x) => {
+                (self.t, self.x) = (near, x);
+                hair
+            }
+            None => {
+                self.curve.evaluate(there, &self.x);
+                self.curve.refactor();
+                width
+            }
+        }
     }
 
     /// Nothing was found: back to where we are.

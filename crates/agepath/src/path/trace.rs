@@ -195,7 +195,7 @@ impl Record for Recorder<'_, '_> {
                 }
                 self.watch.ask(t, self.trace)
             }
-            Step::Descent { t } => self.watch.ask(t, self.trace),
+            Step::Descent { t } => self.watch.go_on(t, self.trace),
         }
     }
 }

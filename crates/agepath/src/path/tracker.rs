@@ -67,6 +67,7 @@ pub fn age_path(
         watch: &mut watch,
         options,
         notes: Vec::new(),
+        rescued: None,
     };
     let end = run.follow(begin, first, last)?;
     let Run { patch, trace, mut work, notes, .. } = run;
@@ -96,6 +97,8 @@ const MAX_START_STEPS: usize = 50;
 const CLOSE: f64 = 1e-4;
 /// A run that is stopped before it has any point may take this long for one.
 const GRACE: Duration = Duration::from_millis(400);
+/// Branches that run off to infinity closer together than this, on the path's clock, have no bounded one beside them.
+const RESCUES_APART: f64 = 0.05;
 /// Bisections for the lowest age that has a minimiser to start from.
 const SEARCHES: usize = 12;
 
@@ -107,6 +110,8 @@ struct Run<'p, 'w, 'c> {
     watch: &'c mut Watch<'w>,
     options: &'c PathOptions,
     notes: Vec<String>,
+    /// Where the last branch ran off to infinity.
+    rescued: Option<f64>,
 }
 
 impl Run<'_, '_, '_> {
@@ -250,7 +255,8 @@ impl Run<'_, '_, '_> {
         let trace = &self.trace;
         let mut go_on = || watch.ask(t, trace);
         match settle_from(&mut self.patch, x, t, &mut go_on) {
-            Ok(()) => Ok(keeps_rows(&self.patch)),
+            // A start of one's own choice may count no row.
+            Ok(()) => Ok(self.options.start != Start::Full || keeps_rows(&self.patch)),
             Err(Halt::Stopped) => Err(Halt::Stopped),
             Err(_) => Ok(false),
         }
@@ -260,6 +266,10 @@ impl Run<'_, '_, '_> {
     fn rescue(&mut self, stop: f64) -> std::result::Result<(), Halt> {
         let unbounded = Halt::Broken(Breakdown::Unbounded);
         let (t, x) = (self.patch.at.t, self.patch.at.x.clone());
+        if self.rescued.is_some_and(|last| (t - last).abs() < RESCUES_APART) {
+            return Err(unbounded);
+        }
+        self.rescued = Some(t);
         let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
         let ordinary = self.patch.fit_weighted(0.0, &zero, &vec![1.0; n]).map_err(|_| unbounded)?.0;
         let behind = t + (stop - t).signum() * HAIR * (1.0 + t.abs());

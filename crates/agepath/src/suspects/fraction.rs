@@ -34,12 +34,12 @@ pub struct NoiseFraction {
 const USELESS: f64 = 0.1;
 
 impl NoiseFraction {
-    /// Of numbers, from the rows that are flagged.
-    pub(crate) fn of_flags(flagged: usize, rows: usize, held_out: bool) -> NoiseFraction {
-        let share = flagged as f64 / rows as f64;
+    /// Of numbers, from the rows that are flagged; a row of weight 2 is two rows.
+    pub(crate) fn of_flags(flagged: f64, rows: f64, held_out: bool) -> NoiseFraction {
+        let share = flagged / rows;
         let estimate = ((share - BEYOND_FLAG) / (1.0 - BEYOND_FLAG)).max(0.0);
         let spread = share.max(BEYOND_FLAG);
-        NoiseFraction { estimate, standard_error: (spread * (1.0 - spread) / rows as f64).sqrt(), held_out }
+        NoiseFraction { estimate, standard_error: (spread * (1.0 - spread) / rows).sqrt(), held_out }
     }
 
     /// Whether so many rows can tell it.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_share_of_numbers_is_that_of_the_flags_less_what_chance_flags() {
-        let of = |flagged, rows| NoiseFraction::of_flags(flagged, rows, false);
+        let of = |flagged: i32, rows: i32| NoiseFraction::of_flags(flagged.into(), rows.into(), false);
         assert_eq!(of(0, 1000).estimate, 0.0);
         assert!((of(308, 1000).estimate - 0.3).abs() < 0.001);
         assert!(of(10, 1000).can_be_told() && !of(2, 5).can_be_told());

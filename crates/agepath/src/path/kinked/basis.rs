@@ -299,8 +299,10 @@ mod tests {
                 let (d, a) = hessian.solve(&basis, &f, &g);
                 let mut rest = hessian.times(&d);
                 basis.rows().iter().zip(&a).for_each(|(&i, a)| axpy(*a, &x[i], &mut rest));
-                rest.iter().zip(&f).for_each(|(r, f)| assert!((r - f).abs() < 1e-9, "{r} against {f}"));
-                basis.rows().iter().zip(&g).for_each(|(&i, g)| assert!((dot(&x[i], &d) - g).abs() < 1e-10));
+                // Where the bowl is flat the solution is long, and rounding is relative to it.
+                let size = d.iter().chain(&a).fold(1.0, |top: f64, v| top.max(v.abs()));
+                rest.iter().zip(&f).for_each(|(r, f)| assert!((r - f).abs() < 1e-12 * size, "{r} against {f}"));
+                basis.rows().iter().zip(&g).for_each(|(&i, g)| assert!((dot(&x[i], &d) - g).abs() < 1e-12 * size));
             }
         }
         assert!(bowls > 100, "{bowls}");

@@ -302,7 +302,8 @@ pub(in crate::report) mod tests {
 
     impl Run {
         pub fn new(table: Table) -> Run {
-            let prepared = prepare(&table, &PrepareOptions::default()).unwrap();
+            let noise = Some("outliers:0.3".parse().unwrap());
+            let prepared = prepare(&table, &PrepareOptions { noise, ..PrepareOptions::default() }).unwrap();
             let options = PathOptions { ages: (0.5, 10.0), certify: Some(10), ..PathOptions::default() };
             let go_on = |_: &_| ControlFlow::Continue(());
             let path = age_path(&prepared.problem, &options, &mut |p| go_on(p)).unwrap();
@@ -360,7 +361,9 @@ pub(in crate::report) mod tests {
         let report = run.report();
         let frames = report.frames(&report.order()).unwrap();
         let scores = report.test_scores(&frames).unwrap().unwrap();
-        let selection = &run.choice.as_ref().unwrap().selection;
+        let choice = run.choice.as_ref().unwrap();
+        assert!(!choice.reasons.ordinary, "rows so bad are not trusted");
+        let selection = &choice.selection;
         let at = frames.list.iter().position(|f| f.age == selection.age).unwrap();
         assert!((scores[at] - selection.score).abs() < 1e-9 * selection.score, "{} {}", scores[at], selection.score);
     }
