@@ -37,7 +37,7 @@ fn table(classes: usize) -> String {
 }
 
 fn compute(dir: &Path, out: &str, classes: usize, seed: &str) {
-    let arguments = ["path", "-", "-o", out, "--quiet", "--seed", seed];
+    let arguments = ["path", "-", "-o", out, "--quiet", "--seed", seed, "--validation", "0.25"];
     let ran = agepath(dir, &arguments, table(classes).as_bytes());
     assert_eq!(ran.code, 0, "{ran:?}");
 }
@@ -245,8 +245,21 @@ fn spoiled_results_of_earlier_versions_are_refused() {
 const SEEDS: [&str; 2] = ["1", "2"];
 
 fn writer(dir: &Path, out: &str, seed: &str) -> std::process::Command {
-    let arguments =
-        ["path", "builtin:diabetes", "-o", out, "--quiet", "--seed", seed, "--threads", "1", "--certify", "50"];
+    let arguments = [
+        "path",
+        "builtin:diabetes",
+        "-o",
+        out,
+        "-q",
+        "--seed",
+        seed,
+        "--validation",
+        "0.25",
+        "--threads",
+        "1",
+        "--certify",
+        "50",
+    ];
     let mut command = command(dir, &arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command

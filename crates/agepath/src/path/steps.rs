@@ -13,7 +13,7 @@ use super::trace::{RawEvent, RawKnot};
 use super::types::{Cause, Kind};
 use super::window::Context;
 use crate::error::Breakdown;
-use crate::linalg::{Definiteness, axpy, dot, symmetric_times};
+use crate::linalg::{axpy, dot, symmetric_times};
 use crate::loss::TargetKind;
 use crate::solver::Quadratic;
 
@@ -32,9 +32,6 @@ const FIRST_TUBE: f64 = 1e-2;
 /// Sums are made anew when the weight they stand for has fallen by this factor, or a row takes this share of one away.
 const FADED: f64 = 0.5;
 const DOMINANT: f64 = 0.9;
-/// Newton after a fit that is not a solve: until this residual, or so many steps.
-const POLISHED: f64 = 1e-13;
-const MAX_POLISH: usize = 5;
 /// Sums whose solution leaves a larger relative residual over the rows are made anew.
 const DRIFTED: f64 = 1e-12;
 
@@ -208,7 +205,8 @@ impl Stairs {
                 }
                 let weights: Vec<f64> = self.zones.iter().map(|&z| f64::from(1 - z)).collect();
                 let (x, ..) = patch.fit_weighted(t, &self.x, &weights).map_err(Halt::Broken)?;
-                Ok(self.polish(patch, t, x))
+                patch.membership.zone.clone_from(&self.zones);
+                Ok(patch.polish_fit(t, x))
             }
         }
     }
@@ -219,28 +217,6 @@ impl Stairs {
         let first = counted().next().map(|i| patch.target[i]);
         let classes = patch.problem.loss.target() == TargetKind::Sign && patch.problem.has_intercept();
         classes && first.is_some_and(|first| counted().all(|i| patch.target[i] == first))
-    }
-
-    /// Newton from a fit, to rounding.
-    fn polish(&self, patch: &mut Patch, t: f64, mut x: Vec<f64>) -> Vec<f64> {
-        patch.membership.zone.clone_from(&self.zones);
-        patch.set_coords(&x);
-        patch.evaluate(t, &x);
-        for _ in 0..MAX_POLISH {
-            let residual = patch.violation_of_kkt();
-            if residual <= POLISHED || patch.factorize() == Definiteness::Indefinite {
-                break;
-            }
-            let mut next = x.clone();
-            axpy(1.0, &patch.newton_step(), &mut next);
-            patch.snap(&mut next);
-            patch.evaluate(t, &next);
-            if patch.violation_of_kkt() >= residual {
-                break;
-            }
-            x = next;
-        }
-        x
     }
 
     /// The losses at x of the rows looked at; of all rows, where x has left the tube.

@@ -6,7 +6,7 @@ use super::curve::{Curve, GoOn, Halt};
 use super::dual;
 use super::kinked;
 use super::options::{Direction, PathOptions, Progress, Start};
-use super::patch::{Patch, euclidean};
+use super::patch::Patch;
 use super::steps;
 use super::trace::{RawKnot, Trace, Watch};
 use super::types::{Certificate, End, Event, Gap, Knot, Path, Work};
@@ -67,7 +67,6 @@ pub fn age_path(
         watch: &mut watch,
         options,
         notes: Vec::new(),
-        rescued: None,
     };
     let end = run.follow(begin, first, last)?;
     let Run { patch, trace, mut work, notes, .. } = run;
@@ -88,8 +87,7 @@ pub fn age_path(
 const STILL_ON_THE_PATH: f64 = 1e-11;
 /// ... on whichever side of its threshold rounding puts a loss ...
 const ROUNDING: f64 = 1e-12;
-/// ... and if it is none where the path stopped, it may be one so far before. Also what lies between the end of a branch and
-/// the start of another.
+/// ... and if it is none where the path stopped, it may be one so far before.
 const HAIR: f64 = 1e-9;
 /// ACS steps from a start of one's own choice at most ...
 const MAX_START_STEPS: usize = 50;
@@ -97,8 +95,6 @@ const MAX_START_STEPS: usize = 50;
 const CLOSE: f64 = 1e-4;
 /// A run that is stopped before it has any point may take this long for one.
 const GRACE: Duration = Duration::from_millis(400);
-/// Branches that run off to infinity closer together than this, on the path's clock, have no bounded one beside them.
-const RESCUES_APART: f64 = 0.05;
 /// Bisections for the lowest age that has a minimiser to start from.
 const SEARCHES: usize = 12;
 
@@ -110,8 +106,6 @@ struct Run<'p, 'w, 'c> {
     watch: &'c mut Watch<'w>,
     options: &'c PathOptions,
     notes: Vec<String>,
-    /// Where the last branch ran off to infinity.
-    rescued: Option<f64>,
 }
 
 impl Run<'_, '_, '_> {
@@ -138,19 +132,12 @@ impl Run<'_, '_, '_> {
         self.close(end, first, last)
     }
 
-    /// Follows to `stop`. Where the branch runs off to infinity, goes on at a bounded minimiser if there is one.
+    /// Follows to `stop`.
     fn drive(&mut self, stop: f64) -> std::result::Result<(), Halt> {
-        loop {
-            let mut ctx =
-                Context { trace: &mut self.trace, watch: self.watch, work: &mut self.work, levels: Vec::new() };
-            let went = match self.patch.problem.pacing.is_continuous() {
-                true => window::follow(&mut self.patch, stop, &mut ctx, 0),
-                false => steps::follow(&mut self.patch, stop, &mut ctx),
-            };
-            match went {
-                Err(Halt::Broken(Breakdown::Unbounded)) => self.rescue(stop)?,
-                other => return other,
-            }
+        let mut ctx = Context { trace: &mut self.trace, watch: self.watch, work: &mut self.work, levels: Vec::new() };
+        match self.patch.problem.pacing.is_continuous() {
+            true => window::follow(&mut self.patch, stop, &mut ctx, 0),
+            false => steps::follow(&mut self.patch, stop, &mut ctx),
         }
     }
 
@@ -234,72 +221,50 @@ impl Run<'_, '_, '_> {
     /// The patch at a bounded minimiser that keeps rows, reached from x: at `from` or, where there is none, at the time nearest to it
     /// on the way to `to`, by bisection.
     fn begin_from(&mut self, x: &[f64], from: f64, to: f64) -> std::result::Result<f64, Halt> {
-        if self.begins_at(x, from)? {
+        let first = self.begins_at(x, from)?;
+        if first == Found::Rows {
             return Ok(from);
         }
-        if !self.begins_at(x, to)? {
-            return Err(Halt::Broken(Breakdown::Unbounded));
+        if self.begins_at(x, to)? != Found::Rows {
+            // No age in reach keeps rows: a solution that counts none is one all the same.
+            return match first == Found::NoRows && self.begins_at(x, from)? == first {
+                true => Ok(from),
+                false => Err(Halt::Broken(Breakdown::Unbounded)),
+            };
         }
         let (mut none, mut some) = (from, to);
         for _ in 0..SEARCHES {
             let middle = 0.5 * (none + some);
-            if self.begins_at(x, middle)? { some = middle } else { none = middle }
+            if self.begins_at(x, middle)? == Found::Rows { some = middle } else { none = middle }
         }
         self.begins_at(x, some)?;
         Ok(some)
     }
 
     /// Descends from x at time t, ACS first: it chooses the basin.
-    fn begins_at(&mut self, x: &[f64], t: f64) -> std::result::Result<bool, Halt> {
+    fn begins_at(&mut self, x: &[f64], t: f64) -> std::result::Result<Found, Halt> {
         let watch = &mut *self.watch;
         let trace = &self.trace;
         let mut go_on = || watch.ask(t, trace);
         match settle_from(&mut self.patch, x, t, &mut go_on) {
             // A start of one's own choice may count no row.
-            Ok(()) => Ok(self.options.start != Start::Full || keeps_rows(&self.patch)),
+            Ok(()) if self.options.start != Start::Full || keeps_rows(&self.patch) => Ok(Found::Rows),
+            Ok(()) => Ok(Found::NoRows),
             Err(Halt::Stopped) => Err(Halt::Stopped),
-            Err(_) => Ok(false),
+            Err(_) => Ok(Found::Nothing),
         }
     }
+}
 
-    /// The branch runs off to infinity where the patch stands: goes on from the ordinary fit.
-    fn rescue(&mut self, stop: f64) -> std::result::Result<(), Halt> {
-        let unbounded = Halt::Broken(Breakdown::Unbounded);
-        let (t, x) = (self.patch.at.t, self.patch.at.x.clone());
-        if self.rescued.is_some_and(|last| (t - last).abs() < RESCUES_APART) {
-            return Err(unbounded);
-        }
-        self.rescued = Some(t);
-        let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
-        let ordinary = self.patch.fit_weighted(0.0, &zero, &vec![1.0; n]).map_err(|_| unbounded)?.0;
-        let behind = t + (stop - t).signum() * HAIR * (1.0 + t.abs());
-        let back = |run: &mut Self| run.patch.evaluate_by_value(t, &x);
-        let up = self.options.direction == Direction::Up;
-        let found = match up {
-            true => self.begin_from(&ordinary, behind, stop),
-            false => {
-                self.begins_at(&ordinary, behind).and_then(|found| if found { Ok(behind) } else { Err(unbounded) })
-            }
-        };
-        let there = match found {
-            Ok(there) => there,
-            Err(halt) => {
-                back(self);
-                return Err(halt);
-            }
-        };
-        let to = self.patch.at.x.clone();
-        let drop = self.patch.merit(there, &x) - self.patch.merit(there, &to);
-        self.trace.push_knot(RawKnot { t, x: x.clone() });
-        self.trace.push_knot(RawKnot { t: there, x: to.clone() });
-        self.trace.push_hop((t, there), &[], Some((euclidean(&to, &x), drop)));
-        let ages = [t, there].map(|t| self.patch.chart.age(t));
-        self.notes.push(format!(
-            "at age {} the branch runs off to infinity; the path goes on at age {} from the ordinary fit",
-            ages[0], ages[1]
-        ));
-        Ok(())
-    }
+/// What a descent at the start came to.
+#[derive(Clone, Copy, PartialEq)]
+enum Found {
+    /// A bounded minimiser that keeps rows of every class.
+    Rows,
+    /// One that does not.
+    NoRows,
+    /// None.
+    Nothing,
 }
 
 /// Whether every class keeps rows; for numbers, whether any row counts.

@@ -7,7 +7,7 @@
 
 use super::trust::Curvature;
 use crate::error::Breakdown;
-use crate::linalg::{Definiteness, dot, symmetric_times};
+use crate::linalg::{Definiteness, axpy, dot, symmetric_times};
 use crate::path::curve::{Curve, GoOn, Halt, Landing};
 use crate::path::patch::{Coord, Patch, euclidean};
 
@@ -33,6 +33,9 @@ const MAX_DOUBTS: usize = 8;
 const MAX_EXITS: usize = 40;
 /// Predictions that have run away, and a residual that did not fall with them.
 const RUNS_AWAY: f64 = 1e-6;
+/// Newton after a fit that is not a solve: until this residual, or so many steps.
+const POLISHED: f64 = 1e-13;
+const MAX_POLISH: usize = 5;
 /// ACS at the start, where weights drop from 1 to 0.
 const MAX_ALTERNATIONS: usize = 500;
 
@@ -108,13 +111,35 @@ impl Patch<'_> {
             self.evaluate_by_value(t, &x);
             if self.at.weight.value == before {
                 let (x, ..) = self.fit_weighted(t, &x, &before).map_err(Halt::Broken)?;
-                self.evaluate(t, &x);
+                let x = self.polish_fit(t, x);
                 self.set_coords(&x);
+                self.evaluate(t, &x);
                 self.factorize();
                 return Ok(x);
             }
         }
         Err(Halt::Broken(Breakdown::Stalled))
+    }
+
+    /// Newton with the present zones from a fit, which need not be exact, to rounding.
+    pub(crate) fn polish_fit(&mut self, t: f64, mut x: Vec<f64>) -> Vec<f64> {
+        self.set_coords(&x);
+        self.evaluate(t, &x);
+        for _ in 0..MAX_POLISH {
+            let residual = self.violation_of_kkt();
+            if residual <= POLISHED || self.factorize() == Definiteness::Indefinite {
+                break;
+            }
+            let mut next = x.clone();
+            axpy(1.0, &self.newton_step(), &mut next);
+            self.snap(&mut next);
+            self.evaluate(t, &next);
+            if self.violation_of_kkt() >= residual {
+                break;
+            }
+            x = next;
+        }
+        x
     }
 
     fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
