@@ -97,11 +97,7 @@ fn every_row_twice() {
 
 #[test]
 fn a_column_twice() {
-    let open = [
-        "squared/linear/none n=24 d=3 intercept=true weighted=false seed=304 (Up, Full): ends as",
-        "squared/linear/none n=24 d=3 intercept=true weighted=false seed=304 (Up, Random): ends as",
-    ];
-    for_all_but(&open, |case| column(case, 1, |row| row[0]));
+    for_all_but(&[], |case| column(case, 1, |row| row[0]));
 }
 
 #[test]

@@ -244,13 +244,14 @@ impl Model {
         for i in 0..self.n() {
             let z = self.z(i, theta);
             let l = self.loss.at(z, self.y[i]);
-            let v = self.pacing.at(zones[i], l.value, u).value;
-            let psi = self.s[i] * v * l.slope;
+            let v = self.pacing.at(zones[i], l.value, u);
+            let psi = self.s[i] * v.value * l.slope;
             total += psi.abs();
-            rounding += self.s[i] * v * l.curvature * (z.abs() + self.y[i].abs());
+            let bending = v.value * l.curvature + v.by_loss.abs() * l.slope * l.slope;
+            rounding += self.s[i] * bending * (z.abs() + self.y[i].abs());
             self.rows[i].iter().zip(&mut gradient).for_each(|(x, g)| *g += psi * x);
         }
-        // With residuals of zero nothing is left to compare with but the rounding of z itself.
+        // With residuals or weights of zero nothing is left to compare with but the rounding of z itself.
         let (mut worst, mut size) = (0.0f64, total.max(ROUNDING * rounding));
         for j in 0..self.m() {
             let violation = if theta[j] == 0.0 {
