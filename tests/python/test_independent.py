@@ -258,7 +258,7 @@ class FineSweep:
     def land_elsewhere(self, k, theta):
         """After a jump ACS itself may land in one basin or in another, depending on how far past the jump it starts: then
         it does not say which is right. Such a jump is noted; the sweep goes on in the basin the path is in, provided that
-        ACS reaches that one as well."""
+        ACS reaches that one as well, or that it lies lower than where ACS ends."""
         for jump in [e["age"] for e in self.run.jumps if self.ages[k + 1] < e["age"] <= self.ages[k]]:
             brink = self.reference.solve(self.before[k], min(self.ages[k], jump * (1.0 + 1e-6)))
             for past in np.geomspace(1e-5, 2e-3, 12):
@@ -266,6 +266,10 @@ class FineSweep:
                 if not self.off(k + 1, other):
                     self.undecided.append(jump)
                     return other
+        age, path = self.ages[k + 1], self.exact[k + 1]
+        if self.reference.value(path, age) < self.reference.value(theta, age):
+            self.undecided.append(age)
+            return path
         return theta
 
     def jump_near(self, step, reach=1) -> int:

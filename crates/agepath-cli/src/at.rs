@@ -6,6 +6,7 @@ use agepath::report::{Restored, restore_all, sparse};
 use anyhow::Result;
 use clap::Args;
 use serde::{Serialize, Serializer};
+use serde_json::{Number, Value};
 use std::path::PathBuf;
 
 /// Options of `agepath at`.
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 pub struct AtArgs {
     /// Directory that `agepath path` wrote
     dir: PathBuf,
-    /// Age; may be given several times
+    /// Age, or inf for the ordinary fit; may be given several times
     #[arg(long = "age", value_name = "AGE", required = true, allow_negative_numbers = true)]
     ages: Vec<f64>,
     /// Coefficients and intercept in the units of the solver, as in path.json [default: in those of the data, with names]
@@ -27,7 +28,7 @@ pub struct AtArgs {
 struct UserLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
-    age: f64,
+    age: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     coef: Option<ByName<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ struct UserLine<'a> {
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
-    age: f64,
+    age: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     coef: Option<&'a [f64]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +95,7 @@ fn user_line<'a>(class: Option<&'a str>, run: &'a Restored, point: &'a Point) ->
     let by_row = || sparse(&coef).into_iter().map(|(i, beta)| (train.rows()[i], beta)).collect();
     UserLine {
         class,
-        age: point.age,
+        age: number(point.age),
         coef: (!in_kernel_space).then(named),
         dual: in_kernel_space.then(by_row),
         intercept,
@@ -110,7 +111,7 @@ fn line<'a>(class: Option<&'a str>, run: &Restored, point: &'a Point) -> Line<'a
     let (names, in_kernel_space) = (run.problem.pacing().zones(), run.problem.kernel().is_some());
     Line {
         class,
-        age: point.age,
+        age: number(point.age),
         coef: (!in_kernel_space).then_some(&point.coef),
         dual: in_kernel_space.then(|| sparse(&point.coef)),
         intercept: point.intercept,
@@ -119,4 +120,9 @@ fn line<'a>(class: Option<&'a str>, run: &Restored, point: &'a Point) -> Line<'a
         zones: point.zones.iter().map(|&z| names[usize::from(z)]).collect(),
         losses: &point.losses,
     }
+}
+
+/// An age; the infinite one, which JSON has no number for, as the word that is also read.
+fn number(age: f64) -> Value {
+    Number::from_f64(age).map_or_else(|| "inf".into(), Value::Number)
 }

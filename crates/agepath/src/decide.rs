@@ -2,7 +2,7 @@
 
 use crate::dataset::Folds;
 use crate::error::{Error, Result};
-use crate::judge::{Distances, Yardstick, plain_selection, trusting_point};
+use crate::judge::{Distances, Yardstick, plain_selection};
 use crate::loss::TargetKind;
 use crate::path::{Path, PathOptions, Point, Progress, age_path};
 use crate::prepare::{Prepared, ages_above, default_ages};
@@ -220,7 +220,7 @@ pub fn trusting(
     let problem = &prepared.problem;
     let branch = path.direction.name().to_owned();
     let (point, ordinary) = match solver::fit(problem, None) {
-        Ok(fit) => (trusting_point(problem, path.ages.1, &fit.theta), true),
+        Ok(fit) => (Point::ordinary(problem, path.ages.1, &fit.theta), true),
         Err(Error::NoSolution { .. }) => (largest(problem, path)?, false),
         Err(other) => return Err(other),
     };

@@ -20,7 +20,7 @@ pub use branch::{Branch, Callback};
 pub(crate) use distance::Distances;
 pub(crate) use flags::BEYOND_FLAG;
 pub use flags::{FLAG, Yardstick};
-pub(crate) use rule::{plain_selection, trusting_point};
+pub(crate) use rule::plain_selection;
 pub(crate) use scale::{efficiency, normal_quantile};
 pub use strength::tuned;
 

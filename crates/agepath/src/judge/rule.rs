@@ -111,7 +111,7 @@ impl Judge<'_> {
     fn ordinary(&mut self) -> Option<Candidate> {
         let (zero, ones) = (vec![0.0; self.problem().parameters()], vec![1.0; self.problem().rows()]);
         let theta = self.fitter.weighted(&zero, &ones)?;
-        let point = trusting_point(&self.prepared.problem, self.list[0].path.ages.1, &theta);
+        let point = Point::ordinary(&self.prepared.problem, self.list[0].path.ages.1, &theta);
         Some(Candidate { branch: None, point, theta })
     }
 
@@ -320,20 +320,5 @@ pub(crate) fn plain_selection(at: select::Candidate) -> Selection {
         unsolved: Vec::new(),
         degenerate: Vec::new(),
         ordinary: None,
-    }
-}
-
-/// The point at which nothing is known but the parameters of the ordinary fit.
-pub(crate) fn trusting_point(problem: &Problem, age: f64, theta: &[f64]) -> Point {
-    let coefficients = problem.coefficients();
-    let losses = problem.losses(theta);
-    Point {
-        age,
-        coef: theta[..coefficients].to_vec(),
-        intercept: theta.get(coefficients).copied().unwrap_or(0.0),
-        kkt: problem.kkt(theta, 0.0),
-        weights: vec![1.0; losses.len()],
-        zones: vec![0; losses.len()],
-        losses,
     }
 }

@@ -12,6 +12,7 @@ use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
 use crate::linalg::{Definiteness, axpy};
 use crate::problem::Problem;
+use crate::solver;
 use crate::space::Products;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -27,8 +28,11 @@ const NEWTON_REACH: f64 = 0.5;
 
 impl Path {
     /// The solution at `age`, re-solved to rounding accuracy over the rows of `problem`, which must be the one the path
-    /// was computed for. At a jump's own age this is the side the path arrives on.
+    /// was computed for. At a jump's own age this is the side the path arrives on; at infinite age, the ordinary fit.
     pub fn at(&self, problem: &Problem, age: f64) -> Result<Point> {
+        if age == f64::INFINITY {
+            return Ok(Point::ordinary(problem, age, &solver::fit(problem, None)?.theta));
+        }
         self.at_before(problem, age, None)
     }
 
@@ -100,6 +104,15 @@ impl Path {
         let share = if ta == tb { 0.0 } else { (t - ta) / (tb - ta) };
         let guess = a.iter().zip(&b).map(|(a, b)| a + share * (b - a)).collect();
         (guess, NEWTON_REACH * patch.distance(&a, &b) + 1e-8)
+    }
+}
+
+impl Point {
+    /// A fit that trusts every row, kept under the name of `age`.
+    pub(crate) fn ordinary(problem: &Problem, age: f64, theta: &[f64]) -> Point {
+        let losses = problem.losses(theta);
+        let (weights, zones) = (vec![1.0; losses.len()], vec![0; losses.len()]);
+        Point { kkt: problem.kkt(theta, 0.0), weights, zones, ..point(problem, age, theta, losses) }
     }
 }
 

@@ -4,11 +4,9 @@ use super::manifest::{Sealed, not_whole, steadily};
 use super::{ClassesModel, MODEL_FILE, ModelFile, Restored, restore_all};
 use crate::dataset::{DataError, Encoding, Impute, Table, format_number};
 use crate::error::Result;
-use crate::judge::trusting_point;
 use crate::loss::TargetKind;
 use crate::one_vs_rest::{normalise, winner};
 use crate::select::METRICS;
-use crate::solver;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -62,11 +60,9 @@ impl Predictor {
         let (names, runs): (Vec<Option<String>>, Vec<Restored>) = runs.into_iter().unzip();
         let part = |(k, run): (usize, Restored)| {
             let model = models.get(k);
-            let age = model.map(|model| model.age).or(age).unwrap_or(run.path.ages.1);
-            let point = match model.is_some_and(|model| model.ordinary) {
-                true => trusting_point(&run.problem, age, &solver::fit(&run.problem, None)?.theta),
-                false => run.path.at(&run.problem, age)?,
-            };
+            let kept = model.map(|model| if model.ordinary { f64::INFINITY } else { model.age });
+            let age = kept.or(age).unwrap_or(run.path.ages.1);
+            let point = run.path.at(&run.problem, age)?;
             if !vouched_for && model.is_some_and(|model| !model.is_at(&run, &point)) {
                 let message = format!("{MODEL_FILE} is not the solution at its age, {age}");
                 return Err(not_whole(dir, message).into());
