@@ -5,10 +5,9 @@ use crate::classes;
 use crate::output::{emit, labelled, note, table, width};
 use crate::progress::Watcher;
 use agepath::dataset::{Dataset, Notice, Table};
-use agepath::decide::Choice;
 use agepath::judge::{Branch, Study, StudyOptions, study};
 use agepath::one_vs_rest::OneVsRest;
-use agepath::path::{Path, PathOptions};
+use agepath::path::PathOptions;
 use agepath::prepare::{PrepareOptions, Prepared, prepare};
 use agepath::report::{self, PlotFormat, Report, Staging, Summary};
 use agepath::suspects::Suspect;
@@ -43,10 +42,8 @@ pub struct Job<'a> {
     pub command: String,
 }
 
-/// A path and what was made of it.
-pub struct Done {
-    pub path: Path,
-    pub choice: Choice,
+/// What was made of a study.
+pub struct Written {
     pub summary: Summary,
     pub files: Vec<&'static str>,
     pub plot: Option<Figure>,
@@ -68,27 +65,28 @@ impl Job<'_> {
         say_notices(&prepared.notices, args.talk);
         let staging = Staging::begin(&args.output, args.overwrite())?;
         let watcher = Watcher::new(args.talk.quiet)?;
-        let place = Place { dir: staging.dir(), plot: args.plot.clone(), test, title: "" };
-        let done = self.compute(prepared, place, &watcher)?;
+        let study = self.study(prepared, "", &watcher)?;
+        let place = Place { dir: staging.dir(), plot: args.plot.clone(), test };
+        let written = self.write(prepared, &study, place)?;
         watcher.finish();
         staging.commit()?;
-        write_plots(done.plot.as_slice())?;
-        say_summary(&done.summary, Some(&done.choice.suspects), args, &done.files)
+        write_plots(written.plot.as_slice())?;
+        say_summary(&written.summary, Some(&study.choice.suspects), args, &written.files)
     }
 
-    /// Follows the path or its branches, decides, and writes everything to its place.
-    pub fn compute(&self, prepared: &Prepared, place: Place, watcher: &Watcher) -> Result<Done> {
-        let Study { mut branches, chosen, choice, .. } = self.study(prepared, place.title, watcher)?;
-        let Branch { path, .. } = branches.remove(chosen);
-        let others: Vec<&Branch> = branches.iter().collect();
-        let mut files = report::write_path(place.dir, prepared, &path, &others)?;
+    /// Writes everything that follows from a study to its place.
+    pub fn write(&self, prepared: &Prepared, study: &Study, place: Place) -> Result<Written> {
+        let (path, choice) = (study.path(), Some(&study.choice));
+        let others = study.branches.iter().enumerate().filter(|(b, _)| *b != study.chosen);
+        let others: Vec<&Branch> = others.map(|(_, branch)| branch).collect();
+        let mut files = report::write_path(place.dir, prepared, path, &others)?;
 
-        let summary = Summary::new(prepared, &path, Some(&choice));
-        files.extend(report::write_choice(place.dir, prepared, Some(&choice), &summary)?);
+        let summary = Summary::new(prepared, path, choice);
+        files.extend(report::write_choice(place.dir, prepared, choice, &summary)?);
         let report = Report {
             prepared,
-            path: &path,
-            choice: Some(&choice),
+            path,
+            choice,
             summary: &summary,
             command: Some(&self.command),
             test: place.test.as_ref(),
@@ -98,12 +96,13 @@ impl Job<'_> {
         let plot = place.plot.map(draw).transpose()?;
         if self.args.talk.verbose {
             note(&format!("work: {:?}", path.work));
-            branches.iter().for_each(|b| note(&format!("work of branch \"{}\": {:?}", b.name, b.path.work)));
+            others.iter().for_each(|b| note(&format!("work of branch \"{}\": {:?}", b.name, b.path.work)));
         }
-        Ok(Done { path, choice, summary, files, plot })
+        Ok(Written { summary, files, plot })
     }
 
-    fn study(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<Study> {
+    /// Follows the path or its branches, and decides; `title` stands before its messages.
+    pub fn study(&self, prepared: &Prepared, title: &str, watcher: &Watcher) -> Result<Study> {
         let mut announce = |(low, high)| {
             if !self.args.talk.quiet {
                 note(&format!("{title}ages {low}:{high}, from the losses of the ordinary fit"));
@@ -118,8 +117,6 @@ pub struct Place<'a> {
     pub dir: &'a FilePath,
     pub plot: Option<PathBuf>,
     pub test: Option<Dataset>,
-    /// What stands before its messages.
-    pub title: &'a str,
 }
 
 /// What the user should know beforehand.

@@ -46,6 +46,11 @@ impl Inner {
         self.kept.as_ref().and_then(Kept::choice)
     }
 
+    /// What it says of the rows, as one class of several.
+    fn verdict(&self) -> Option<agepath::Result<Verdict>> {
+        Some(Verdict::new(&self.prepared, self.kept.as_ref()?))
+    }
+
     /// One row per solution; in kernel space the coefficients are those of the training rows.
     fn solutions<'py>(&self, py: Python<'py>, points: &[Point]) -> PyResult<Bound<'py, PyDict>> {
         let count = points.len();
@@ -137,7 +142,17 @@ fn follow_classes(set: ManyClasses, mut options: Options, watch: &Watch) -> agep
             |progress: &Progress| watch.see(&Progress { done: (k as f64 + progress.done) / count as f64, ..*progress });
         follow(Instant::now(), asked.tune(classes.prepare(k)?)?, options.for_class(Some(k)), &share)
     };
-    (0..count).map(class).collect()
+    let mut runs = (0..count).map(class).collect::<agepath::Result<Vec<Inner>>>()?;
+    let verdicts: Vec<Verdict> = runs.iter().filter_map(Inner::verdict).collect::<agepath::Result<_>>()?;
+    if classes.prefers_ordinary(&verdicts) {
+        for run in &mut runs {
+            if let Some(Kept::Chosen(choice)) = run.kept.take() {
+                let choice = choice.better_together(&run.prepared, &run.path)?;
+                run.kept = Some(Kept::Chosen(Box::new(choice)));
+            }
+        }
+    }
+    Ok(runs)
 }
 
 fn follow(begun: Instant, prepared: Prepared, options: Options, callback: &Callback) -> agepath::Result<Inner> {
@@ -175,10 +190,7 @@ pub fn suspects_of_classes<'py>(
     let Labelled::Many(train) = &data.set else {
         return Err(PyValueError::new_err("the rows have no more than two classes"));
     };
-    let verdicts = runs.iter().filter_map(|run| {
-        let kept = run.inner.kept.as_ref()?;
-        Some(Verdict::new(&run.inner.prepared, kept))
-    });
+    let verdicts = runs.iter().filter_map(|run| run.inner.verdict());
     let verdicts = verdicts.collect::<agepath::Result<Vec<_>>>().map_err(exception)?;
     suspects_table(py, &combine(train, &verdicts))
 }

@@ -119,6 +119,8 @@ pub struct Choice {
     pub ordinary_score: Option<f64>,
     /// With folds, for each training row the predictor of the path that did not see it.
     pub held_out: Option<Vec<f64>>,
+    /// The same of the ordinary fits.
+    pub ordinary_held_out: Option<Vec<f64>>,
 }
 
 impl Choice {
@@ -133,7 +135,25 @@ impl Choice {
         let Inspection { point, suspects, standing, noise_fraction } =
             Inspection::new(prepared, path, point, Some(judged), None);
         let ordinary_score = selection.ordinary;
-        Choice { selection, reasons, point, suspects, standing, noise_fraction, ordinary_score, held_out: None }
+        let (held_out, ordinary_held_out) = (None, None);
+        Choice {
+            selection,
+            reasons,
+            point,
+            suspects,
+            standing,
+            noise_fraction,
+            ordinary_score,
+            held_out,
+            ordinary_held_out,
+        }
+    }
+
+    /// The ordinary fit in place of this choice, which is of one class of several.
+    pub fn better_together(self, prepared: &Prepared, path: &Path) -> Result<Choice> {
+        let why = "the ordinary fits of all classes together predict held-out rows better";
+        let held_out = Some((self.ordinary_held_out.clone(), self.ordinary_held_out));
+        trusting(prepared, path, (why, self.reasons.judged), Some(self.selection), held_out)
     }
 }
 
@@ -159,13 +179,14 @@ pub fn decide(
     };
     if selection.prefers_ordinary() {
         let why = (format!("held-out {} is no better at any age", selection.metric), true);
-        return trusting(prepared, path, (&why.0, why.1), Some(selection), ordinary_held_out);
+        let held_out = Some((ordinary_held_out.clone(), ordinary_held_out));
+        return trusting(prepared, path, (&why.0, why.1), Some(selection), held_out);
     }
     let point = path.at(&prepared.problem, selection.age)?;
     let why = format!("best held-out {}", selection.metric);
     let reasons =
         Reasons { branch: path.direction.name().into(), why, ordinary: false, judged: true, alternatives: Vec::new() };
-    Ok(finish(prepared, path, (point, selection), reasons, held_out))
+    Ok(finish(prepared, path, (point, selection), reasons, (held_out, ordinary_held_out)))
 }
 
 /// What held-out rows say.
@@ -215,7 +236,7 @@ pub fn trusting(
     path: &Path,
     (why, judged): (&str, bool),
     selection: Option<Selection>,
-    held_out: Option<Vec<f64>>,
+    held_out: Option<HeldOut>,
 ) -> Result<Choice> {
     let problem = &prepared.problem;
     let branch = path.direction.name().to_owned();
@@ -233,8 +254,11 @@ pub fn trusting(
         }
         None => plain_selection(select::Candidate { age: point.age, score: 0.0, standard_error: 0.0 }),
     };
-    Ok(finish(prepared, path, (point, selection), reasons, held_out))
+    Ok(finish(prepared, path, (point, selection), reasons, held_out.unwrap_or_default()))
 }
+
+/// Predictors of training rows by models that did not see them: of what is kept, and of the ordinary fits.
+type HeldOut = (Option<Vec<f64>>, Option<Vec<f64>>);
 
 /// The solution at the largest age that has one, which trusts the most rows.
 fn largest(problem: &Problem, path: &Path) -> Result<Point> {
@@ -249,12 +273,22 @@ fn finish(
     path: &Path,
     (point, selection): (Point, Selection),
     reasons: Reasons,
-    held_out: Option<Vec<f64>>,
+    (held_out, ordinary_held_out): HeldOut,
 ) -> Choice {
     let Inspection { point, suspects, standing, noise_fraction } =
         Inspection::new(prepared, path, point, None, held_out.as_deref());
     let ordinary_score = selection.ordinary;
-    Choice { selection, reasons, point, suspects, standing, noise_fraction, ordinary_score, held_out }
+    Choice {
+        selection,
+        reasons,
+        point,
+        suspects,
+        standing,
+        noise_fraction,
+        ordinary_score,
+        held_out,
+        ordinary_held_out,
+    }
 }
 
 /// The age that is kept and what follows from it.

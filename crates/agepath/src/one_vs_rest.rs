@@ -133,8 +133,15 @@ impl OneVsRest {
         };
         let (score, standard_error) = share_right(rows, &held?);
         let ordinary: Option<Vec<&[f64]>> = verdicts.iter().map(|v| v.ordinary.as_deref()).collect();
-        let ordinary_score = self.validation.as_ref().zip(ordinary).map(|(rows, z)| share_right(rows, &z).0);
+        let ordinary_score = ordinary.map(|z| share_right(rows, &z).0);
         Some(Accuracy { score, standard_error, ordinary_score })
+    }
+
+    /// Whether the ordinary fits of all classes together predict rows they did not see better than the ages that were chosen class by
+    /// class: an age may be best for its class against the rest, and its predictors yet too large or small beside the others'.
+    pub fn prefers_ordinary(&self, verdicts: &[Verdict]) -> bool {
+        let better = |a: Accuracy| a.ordinary_score.is_some_and(|ordinary| ordinary > a.score);
+        verdicts.len() == self.names().len() && self.accuracy(verdicts).is_some_and(better)
     }
 }
 
@@ -160,7 +167,7 @@ pub struct Verdict {
     held_out: Option<Vec<f64>>,
     /// Predictors of the validation rows.
     validation: Option<Vec<f64>>,
-    /// Predictors of the validation rows by the ordinary fit.
+    /// Predictors of the validation rows by the ordinary fit; without such rows, of training rows by ordinary fits that did not see them.
     ordinary: Option<Vec<f64>>,
 }
 
@@ -170,7 +177,7 @@ impl Verdict {
         let theta = kept.point().theta(&prepared.problem);
         let (validation, ordinary) = match &prepared.validation {
             Some(rows) => (Some(predictors(prepared, rows, &theta)?), ordinary(prepared, rows)?),
-            None => (None, None),
+            None => (None, kept.choice().and_then(|choice| choice.ordinary_held_out.clone())),
         };
         Ok(Verdict {
             suspects: kept.suspects().to_vec(),

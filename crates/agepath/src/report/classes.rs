@@ -98,6 +98,11 @@ impl ClassRun {
         };
         Ok(ClassRun { summary, kept: kept.map(parts).transpose()? })
     }
+
+    /// What it says of the rows.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.kept.as_ref().map(|(_, verdict)| verdict)
+    }
 }
 
 /// What the classes say together. A run that was stopped has fewer runs than classes.
