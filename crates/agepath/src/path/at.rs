@@ -26,6 +26,15 @@ const STAGNATED: f64 = 1e-11;
 /// piece bends, even towards a fold, by no more than a quarter.
 const NEWTON_REACH: f64 = 0.5;
 
+/// How far a search for one solution may go.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// Newton's method, nothing more.
+    Newton,
+    /// The path is followed again from a knot where that fails, until a deadline.
+    Until(Option<Instant>),
+}
+
 impl Path {
     /// The solution at `age`, re-solved to rounding accuracy over the rows of `problem`, which must be the one the path
     /// was computed for. At a jump's own age this is the side the path arrives on; at infinite age, the ordinary fit.
@@ -33,11 +42,23 @@ impl Path {
         if age == f64::INFINITY {
             return Ok(Point::ordinary(problem, age, &solver::fit(problem, None)?.theta));
         }
-        self.at_before(problem, age, None)
+        self.find(problem, age, Patience::Until(None))
     }
 
     /// The same, if it is found before the deadline.
     pub(super) fn at_before(&self, problem: &Problem, age: f64, deadline: Option<Instant>) -> Result<Point> {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Error::NoSolution { age, reason: Breakdown::OutOfTime });
+        }
+        self.find(problem, age, Patience::Until(deadline))
+    }
+
+    /// The same where it costs little: in linear space only what Newton finds from the line between two knots.
+    pub(crate) fn at_a_glance(&self, problem: &Problem, age: f64) -> Result<Point> {
+        self.find(problem, age, Patience::Newton)
+    }
+
+    fn find(&self, problem: &Problem, age: f64, patience: Patience) -> Result<Point> {
         let (low, high) = self.ages;
         if !(low..=high).contains(&age) {
             return Err(Error::AgeOutside { age, low, high });
@@ -63,9 +84,10 @@ impl Path {
         let right = self.first_not_before(age).max(usize::from(self.knots.len() > 1));
         let left = right.saturating_sub(1);
         let (guess, reach) = self.interpolate(&patch, chart, t, left, right);
-        let theta = match polish(&mut patch, t, guess, reach) {
-            Some(theta) => theta,
-            None => {
+        let theta = match (polish(&mut patch, t, guess, reach), patience) {
+            (Some(theta), _) => theta,
+            (None, Patience::Newton) => return Err(Error::NoSolution { age, reason: Breakdown::Stalled }),
+            (None, Patience::Until(deadline)) => {
                 let from = self.theta(&patch, left);
                 retrace(&mut patch, &from, self.knots[left].age, t, deadline)
                     .map_err(|reason| Error::NoSolution { age, reason })?

@@ -1,10 +1,10 @@
 //! The ages a report stores: enough that straight lines between them look like the path.
 //!
-//! Every stored solution is exact: a knot of the path, or solved anew by [`Path::at`]. The age axis is divided evenly in
-//! ln λ and each part gets a solution; both sides of jumps are added; then gaps are halved where the path bends.
+//! Every stored solution is exact: a knot of the path, or solved anew. The age axis is divided evenly in ln λ and each part gets a
+//! solution; both sides of jumps are added; then gaps are halved where the path bends, as far as that is cheap.
 
 use crate::error::{Error, Result};
-use crate::path::Path;
+use crate::path::{Path, Point};
 use crate::problem::Problem;
 use crate::select::theta;
 use rayon::prelude::*;
@@ -19,6 +19,11 @@ const MAX_JUMPS: usize = 40;
 const VISIBLE: f64 = 1.0 / 300.0;
 /// Times that all gaps that bend are halved.
 const ROUNDS: usize = 4;
+/// A picture is worth so many operations of linear algebra, a second or two: where one solution takes many of them, fewer are solved
+/// anew ...
+const EFFORT: f64 = 5e8;
+/// ... but so many at least.
+const LEAST_SOLVED: usize = 8;
 
 /// One stored solution.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,17 +60,18 @@ impl Frames {
         let (kept, missing) = cover(&knots, ends);
         let mut list: Vec<Frame> = kept.into_iter().map(|k| knots[k].clone()).collect();
         let wanted = wanted.iter().copied().filter(|a| list.iter().all(|f| f.age != *a));
-        let ages: Vec<f64> = missing.into_iter().chain(wanted).collect();
-        list.extend(solve(problem, path, &ages, rows)?);
+        let mut solver = Solver { problem, path, rows, left: solvable(problem) };
+        list.extend(solver.exact(wanted)?);
+        list.extend(solver.some(&missing)?);
         // Stable, so both sides of a jump stay in order.
         list.sort_by(|a, b| a.age.total_cmp(&b.age));
         let mut frames = Frames { list, deviation: 0.0 };
-        frames.refine(range, |ages| solve(problem, path, ages, rows))?;
+        frames.refine(range, |ages| solver.some(ages))?;
         Ok(frames)
     }
 
     /// Halves the gaps at which the path bends visibly.
-    fn refine(&mut self, range: f64, solve: impl Fn(&[f64]) -> Result<Vec<Frame>>) -> Result<()> {
+    fn refine(&mut self, range: f64, mut solve: impl FnMut(&[f64]) -> Result<Vec<Frame>>) -> Result<()> {
         let mut suspicious = self.bends(range);
         for _ in 0..ROUNDS {
             suspicious.truncate(MAX_FRAMES.saturating_sub(self.list.len()));
@@ -139,14 +145,45 @@ fn jump_sides(knots: &[Frame]) -> Vec<usize> {
     jumps.into_iter().take(MAX_JUMPS).flat_map(|k| [k, k + 1]).collect()
 }
 
+/// How many solutions may be computed.
+fn solvable(problem: &Problem) -> usize {
+    let (rows, parameters) = (problem.rows() as f64, problem.parameters() as f64);
+    let each = rows * parameters * parameters.min(rows);
+    ((EFFORT / each) as usize).max(LEAST_SOLVED)
+}
+
 /// Exact solutions; ages at which none is found are left out, the plots only lack a point there.
-fn solve(problem: &Problem, path: &Path, ages: &[f64], rows: &[usize]) -> Result<Vec<Frame>> {
-    let solved = ages.par_iter().map(|&age| match path.at(problem, age) {
-        Ok(point) => Ok(Some(frame(problem, age, &point.coef, point.intercept, rows))),
-        Err(Error::NoSolution { .. }) => Ok(None),
-        Err(other) => Err(other),
-    });
-    Ok(solved.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+struct Solver<'a> {
+    problem: &'a Problem,
+    path: &'a Path,
+    rows: &'a [usize],
+    left: usize,
+}
+
+impl Solver<'_> {
+    /// At all of the ages.
+    fn exact(&self, ages: impl Iterator<Item = f64>) -> Result<Vec<Frame>> {
+        let solved = ages.map(|age| self.frame(age, self.path.at(self.problem, age)));
+        Ok(solved.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// At as many of the ages as may still be solved, evenly.
+    fn some(&mut self, ages: &[f64]) -> Result<Vec<Frame>> {
+        let every = ages.len().div_ceil(self.left.max(1)).max(1);
+        let ages: Vec<f64> = ages.iter().copied().step_by(every).take(self.left).collect();
+        self.left -= ages.len();
+        let seen = ages.into_par_iter().filter(|&age| self.path.gap_at(age).is_none());
+        let solved = seen.map(|age| self.frame(age, self.path.at_a_glance(self.problem, age)));
+        Ok(solved.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    fn frame(&self, age: f64, found: Result<Point>) -> Result<Option<Frame>> {
+        match found {
+            Ok(point) => Ok(Some(frame(self.problem, age, &point.coef, point.intercept, self.rows))),
+            Err(Error::NoSolution { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
 }
 
 fn frame(problem: &Problem, age: f64, coef: &[f64], intercept: f64, rows: &[usize]) -> Frame {
