@@ -1,7 +1,7 @@
 //! From a path to a decision: the age, the solution there, and the rows to look at.
 
 use crate::dataset::Folds;
-use crate::error::{Error, Result};
+use crate::error::{Breakdown, Error, Result};
 use crate::judge::{Distances, Yardstick, plain_selection};
 use crate::loss::TargetKind;
 use crate::path::{Path, PathOptions, Point, Progress, age_path};
@@ -13,6 +13,7 @@ use crate::suspects::{self, NoiseFraction, Standing, Suspect, noise_fraction};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// How the age is chosen.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,9 +67,11 @@ pub fn follow(
     announce: &mut dyn FnMut((f64, f64)),
     callback: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<(Path, PathOptions)> {
+    let begun = Instant::now();
     let mut attempt = |ages: (f64, f64)| {
+        let left = options.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()));
         let options = PathOptions { ages, ..options.clone() };
-        Ok((age_path(problem, &options, callback)?, options))
+        Ok((age_path(problem, &PathOptions { time_limit: left, ..options.clone() }, callback)?, options))
     };
     if let Some(ages) = ages {
         return attempt(ages);
@@ -76,8 +79,8 @@ pub fn follow(
     let ages = default_ages(problem)?;
     announce(ages);
     let broken_off = match attempt(ages) {
-        Err(Error::NoSolution { age, .. }) if age.is_finite() => age,
-        Ok((path, _)) if path.ages.0 >= path.ages.1 => path.ages.1,
+        Err(Error::NoSolution { age, reason }) if age.is_finite() && reason != Breakdown::OutOfTime => age,
+        Ok((path, _)) if path.ages.0 >= path.ages.1 && !path.end.is_a_limit() => path.ages.1,
         other => return other,
     };
     let ages = ages_above(broken_off);

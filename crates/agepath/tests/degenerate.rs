@@ -3,10 +3,10 @@
 
 mod common;
 
-use agepath::Error;
 use agepath::loss::TargetKind;
 use agepath::path::{Direction, End, PathOptions, Start};
 use agepath::penalty::Penalty;
+use agepath::{Breakdown, Error};
 use common::{Case, Shape, follow, knot_theta};
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,9 +58,12 @@ fn judged(case: &Case, (direction, start): (Direction, Start)) -> Option<String>
     match path.end {
         End::Complete => None,
         End::Degenerate { age, reason } if allowed(case, &Error::NoSolution { age, reason }) => None,
+        End::Gaps if common::only_runs_away(&path) && allowed(case, &NO_MINIMISER) => None,
         end => Some(format!("ends as {end}")),
     }
 }
+
+const NO_MINIMISER: Error = Error::NoSolution { age: 0.0, reason: Breakdown::Unbounded };
 
 /// Only a loss that falls for ever can leave nothing to bound the solution, and only what no penalty holds: any
 /// coefficient without one, the intercept always.

@@ -36,7 +36,7 @@ impl Run {
         let options =
             PathOptions { ages: common::ages(&case.spec), direction, certify: Some(20), ..PathOptions::default() };
         let problem = case.problem();
-        let path = common::follow(&problem, &options)?;
+        let path = common::behind_its_gaps(common::follow(&problem, &options)?);
         let model = case.model();
         Ok(Run { case, options, problem, path, model })
     }
@@ -185,6 +185,7 @@ fn ends_well(run: &Run) -> Vec<String> {
     match run.path.end {
         End::Complete => Vec::new(),
         End::Degenerate { reason: Breakdown::Unbounded, .. } if sign => Vec::new(),
+        End::Gaps if sign && common::only_runs_away(&run.path) => Vec::new(),
         end => vec![format!("ends as {end}")],
     }
 }
@@ -575,6 +576,7 @@ fn scaling_the_losses_relabels_the_ages() {
         let (low, high) = run.options.ages;
         let options = PathOptions { ages: (low * age_factor, high * age_factor), ..run.options.clone() };
         let (problem, path) = case.path(&options);
+        let path = common::behind_its_gaps(path);
         let mut out = same_events(&run.path, &path, age_factor, &|i| i);
         let mut dice = Dice::new(5);
         for age in (0..10).map(|_| dice.age(run.path.ages)).filter(|&a| !run.jump_within(a, 1e-6)) {
@@ -625,6 +627,7 @@ fn permuting_rows_permutes_the_path() {
             }
         }
         let (problem, path) = case.path(&run.options);
+        let path = common::behind_its_gaps(path);
         let place = |i: usize| order.iter().position(|&from| from == i).unwrap();
         let mut out = same_events(&run.path, &path, 1.0, &place);
         let mut dice = Dice::new(7);

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::solver;
 use crate::space::Products;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Newton iterations from an interpolated start.
 const MAX_NEWTON: usize = 15;
@@ -29,10 +29,22 @@ const NEWTON_REACH: f64 = 0.5;
 /// How far a search for one solution may go.
 #[derive(Clone, Copy)]
 enum Patience {
-    /// Newton's method, nothing more.
+    /// Newton's method, nothing more; in other spaces as much as a moment allows.
     Newton,
     /// The path is followed again from a knot where that fails, until a deadline.
     Until(Option<Instant>),
+}
+
+/// What is no more than a glance takes less.
+const MOMENT: Duration = Duration::from_millis(250);
+
+impl Patience {
+    fn deadline(self) -> Option<Instant> {
+        match self {
+            Patience::Newton => Some(Instant::now() + MOMENT),
+            Patience::Until(deadline) => deadline,
+        }
+    }
 }
 
 impl Path {
@@ -66,8 +78,10 @@ impl Path {
         if let Some(products) = &problem.products {
             let knot = &self.knots[self.last_not_after(age)];
             let theta = match products {
-                Products::Rows(rows) if problem.loss.is_kinked() => kinked::at(problem, rows, high, knot, age)?,
-                _ => dual::at(problem, products, high, knot, age)?,
+                Products::Rows(rows) if problem.loss.is_kinked() => {
+                    kinked::at(problem, rows, high, knot, (age, patience.deadline()))?
+                }
+                _ => dual::at(problem, products, high, knot, (age, patience.deadline()))?,
             };
             return Ok(point(problem, age, &theta, problem.losses(&theta)));
         }
@@ -208,7 +222,7 @@ fn retrace(
         asked: Instant::now(),
     };
     let (mut trace, mut work) = (Trace::default(), Work::default());
-    let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, levels: Vec::new() };
+    let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, goal: t, levels: Vec::new() };
     match window::follow(patch, t, &mut ctx, 0) {
         Ok(()) => Ok(patch.at.x.clone()),
         Err(super::curve::Halt::Broken(reason)) => Err(reason),

@@ -131,6 +131,9 @@ pub(crate) trait Curve {
     /// Descends from `x` at time `t`, by the losses there; sets the membership.
     fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt>;
 
+    /// The fit that trusts every row, if there is one and `go_on` lets it be found.
+    fn ordinary(&mut self, go_on: GoOn<'_>) -> Option<Vec<f64>>;
+
     /// What the membership differs in from that at the last `mark`.
     fn changes(&self) -> Vec<Cause>;
 

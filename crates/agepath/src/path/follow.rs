@@ -35,8 +35,12 @@ const HOPS_APART: f64 = 1e3;
 /// A minimiser that has moved by less than so many times the square root of a hop's width is the same one: next to a fold a
 /// point moves like that.
 const CONTINUOUS: f64 = 3.0;
-/// A hop ends at a point with at most this residual.
-const HOP_CERTIFIED: f64 = 1e-10;
+/// A hop ends at a point with at most this residual: half of what a certificate may have.
+const HOP_CERTIFIED: f64 = 5e-10;
+/// Where a hop has come to this share of what is left, the ordinary fit is as good a start as where the path is.
+const FAR: f64 = 1e-3;
+/// Halvings, in its logarithm, of a hop that ended far away.
+const NEARER: usize = 6;
 /// Just behind where a branch ended: a share of a hair ...
 const BEHIND: f64 = 0.5;
 /// ... and further, so many times in all, where it has not ended yet.
@@ -73,8 +77,16 @@ pub(crate) enum Step<'a> {
     /// The path moved on with nothing to report.
     Move { t: f64, x: &'a [f64] },
     /// What lies between was not followed. `jump`: size and drop, if the point changed.
-    Hop { t: f64, from: &'a [f64], to: (f64, &'a [f64]), changes: &'a [Cause], jump: Option<(f64, f64)> },
-    /// On the way down from where it ended, at the same time.
+    /// `ran_away`: the branch has no minimiser there.
+    Hop {
+        t: f64,
+        from: &'a [f64],
+        to: (f64, &'a [f64]),
+        changes: &'a [Cause],
+        jump: Option<(f64, f64)>,
+        ran_away: bool,
+    },
+    /// No further yet: a step is tried again, or a descent is on its way.
     Descent { t: f64 },
 }
 
@@ -106,6 +118,8 @@ pub(crate) struct Follower<'c, C: Curve> {
     pub stop_after_jump: bool,
     /// Return after this many events.
     pub event_budget: usize,
+    /// How far a hop may lead; none: as far as the stop.
+    pub goal: Option<f64>,
     /// What has changed at this time, give or take a hair.
     changed: (f64, Vec<Cause>),
     /// The sign of the way the time runs.
@@ -162,6 +176,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             corrected: 0.0,
             stop_after_jump: false,
             event_budget: usize::MAX,
+            goal: None,
             changed: (t, Vec::new()),
             direction: 1.0,
             hopped: (f64::NAN, 0.0),
@@ -169,18 +184,27 @@ impl<'c, C: Curve> Follower<'c, C> {
         }
     }
 
-    /// Moves to `stop`, reporting what happens: event by event, and over what cannot be followed by a hop.
+    /// Moves to `stop`, reporting what happens: event by event, and over what cannot be followed by a hop, which may lead beyond
+    /// `stop` as far as `goal`.
     pub fn advance(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
-        loop {
+        let direction = (stop - self.t).signum();
+        let goal = self.goal.unwrap_or(stop);
+        while (stop - self.t) * direction > 0.0 {
             match self.follow(stop, record) {
-                Err(Halt::Broken(reason)) if reason != Breakdown::Unbounded && self.curve.is_whole() => {
-                    if self.hop(stop, record)? && self.stop_after_jump {
+                Err(Halt::Broken(reason)) if self.curve.is_whole() && self.may_hop(reason, direction) => {
+                    if self.hop(goal, reason, record)? && self.stop_after_jump {
                         return Ok(());
                     }
                 }
                 other => return other,
             }
         }
+        Ok(())
+    }
+
+    /// A branch that runs away to infinity has no continuation. Coming up, the ordinary fit has one all the same.
+    fn may_hop(&self, reason: Breakdown, direction: f64) -> bool {
+        reason != Breakdown::Unbounded || direction < 0.0
     }
 
     fn follow(&mut self, stop: f64, record: &mut dyn Record) -> Result<(), Halt> {
@@ -241,6 +265,9 @@ impl<'c, C: Curve> Follower<'c, C> {
                 Attempt::Lost => {
                     self.careful = true;
                     self.anchor()?;
+                    if !record.record(Step::Descent { t: self.t }) {
+                        return Err(Halt::Stopped);
+                    }
                     let tried = first.map_or(horizon, |c| c.after.min(horizon));
                     if tried > least {
                         self.reach = self.shorter(tried).max(least);
@@ -554,29 +581,56 @@ impl<'c, C: Curve> Follower<'c, C> {
         again
     }
 
-    /// Descends to a minimiser a hair later, whatever lies between, and ever later where none can be certified. Answers whether
-    /// the point changed by more than it moves along a branch.
-    fn hop(&mut self, stop: f64, record: &mut dyn Record) -> Result<bool, Halt> {
+    /// Descends to a minimiser a hair later, whatever lies between, and ever later where none can be certified: from where the
+    /// path is or, where it runs away or the hop gets long, from the ordinary fit. Answers whether the point changed by more than it
+    /// moves along a branch.
+    fn hop(&mut self, goal: f64, mut reason: Breakdown, record: &mut dyn Record) -> Result<bool, Halt> {
         let (t, from) = (self.t, self.x.clone());
-        let (direction, room) = ((stop - t).signum(), (stop - t).abs());
+        let (direction, room) = ((goal - t).signum(), (goal - t).abs());
         let near = (t - self.hopped.0).abs() <= HOPS_APART * self.hopped.1;
         let mut width = if near { HOP_GROWTH * self.hopped.1 } else { HAIR * (1.0 + t.abs()) };
         self.curve.mark();
+        let mut ordinary: Option<Vec<f64>> = None;
         let landing = loop {
-            let there = if width < room { t + direction * width } else { stop };
-            match self.curve.land_at(there, &from, &mut || record.record(Step::Descent { t })) {
-                Ok(landing) if self.is_certified(there, &landing) => {
-                    (self.t, self.x) = (there, landing.x.clone());
+            let there = if width < room { t + direction * width } else { goal };
+            let mut landed = Err(Halt::Broken(reason));
+            if reason != Breakdown::Unbounded {
+                landed = self.hop_from(&from, there, record);
+            }
+            let again = matches!(landed, Err(Halt::Broken(reason)) if self.may_hop(reason, direction));
+            if again && (width >= FAR * room || reason == Breakdown::Unbounded) {
+                let ask = &mut || record.record(Step::Descent { t });
+                if ordinary.is_none() {
+                    ordinary = self.curve.ordinary(ask);
+                }
+                if let Some(x) = &ordinary {
+                    landed = self.hop_from(x, there, record);
+                }
+            }
+            match landed {
+                Ok(landing) if ordinary.is_some() => {
+                    let reached = (landing, width.min(room));
+                    let (landing, nearest) = self.bring_nearer(reached, width / HOP_GROWTH, direction, record);
+                    width = nearest;
                     break landing;
                 }
-                Err(halt @ (Halt::Stopped | Halt::Escaped | Halt::Broken(Breakdown::Unbounded))) => {
-                    return Err(self.stay(halt));
+                Ok(landing) => break landing,
+                Err(Halt::Broken(broken)) if width < room && self.may_hop(broken, direction) => {
+                    if broken == Breakdown::Unbounded {
+                        reason = broken;
+                    }
+                    width *= HOP_GROWTH;
                 }
-                _ if width >= room => return Err(self.stay(Halt::Broken(Breakdown::Stalled))),
-                _ => width *= HOP_GROWTH,
+                Err(halt) => return Err(self.stay(halt)),
             }
         };
-        width = self.draw_back(t, width, direction);
+        let there = if width < room { t + direction * width } else { goal };
+        (self.t, self.x) = (there, landing.x.clone());
+        let ran_away = reason == Breakdown::Unbounded;
+        // Where the last hop was drawn back for nothing, this one stays where it is.
+        if (t - self.hopped.0).abs() > HOP_GROWTH * HAIR * (1.0 + t.abs()) || self.hopped.0.is_nan() {
+            width = self.draw_back(t, width, direction);
+        }
         self.hopped = (self.t, width);
         (self.last, self.bend, self.fold_at, self.reach) = (None, None, None, f64::INFINITY);
         (self.fold_doubt, self.careful) = (f64::INFINITY, false);
@@ -584,7 +638,8 @@ impl<'c, C: Curve> Follower<'c, C> {
         let jumped = self.curve.norm(&gone) > CONTINUOUS * width.sqrt() * (1.0 + self.curve.norm(&from));
         let changes = self.curve.changes();
         let jump = jumped.then_some((landing.size, landing.drop));
-        let go_on = record.record(Step::Hop { t, from: &from, to: (self.t, &self.x), changes: &changes, jump });
+        let to = (self.t, self.x.as_slice());
+        let go_on = record.record(Step::Hop { t, from: &from, to, changes: &changes, jump, ran_away });
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
     }
 
@@ -621,6 +676,37 @@ impl<'c, C: Curve> Follower<'c, C> {
         self.curve.undo();
         self.curve.evaluate(self.t, &self.x);
         halt
+    }
+
+    /// A long hop made shorter: from what was reached at its end, as near to its beginning as landings succeed. Answers the landing
+    /// and how wide the hop is; sets the curve to it.
+    fn bring_nearer(
+        &mut self,
+        (mut landing, mut width): (Landing, f64),
+        mut failed: f64,
+        direction: f64,
+        record: &mut dyn Record,
+    ) -> (Landing, f64) {
+        for _ in 0..NEARER {
+            let middle = (failed * width).sqrt();
+            match self.hop_from(&landing.x, self.t + direction * middle, record) {
+                Ok(nearer) => (landing, width) = (Landing { size: landing.size, drop: landing.drop, ..nearer }, middle),
+                Err(_) => failed = middle,
+            }
+        }
+        let there = self.t + direction * width;
+        // Sets membership and factor again after trials that failed.
+        match self.hop_from(&landing.x, there, record) {
+            Ok(again) => (Landing { size: landing.size, drop: landing.drop, ..again }, width),
+            Err(_) => (landing, width),
+        }
+    }
+
+    /// A landing from `x` that is a solution, and stable.
+    fn hop_from(&mut self, x: &[f64], there: f64, record: &mut dyn Record) -> Result<Landing, Halt> {
+        let t = self.t;
+        let landing = self.curve.land_at(there, x, &mut || record.record(Step::Descent { t }))?;
+        if self.is_certified(there, &landing) { Ok(landing) } else { Err(Halt::Broken(Breakdown::Stalled)) }
     }
 
     /// Whether a landing is a solution, and stable.
@@ -853,6 +939,10 @@ mod tests {
 
         fn land_at(&mut self, _: f64, _: &[f64], _: GoOn<'_>) -> Result<Landing, Halt> {
             Err(Halt::Broken(Breakdown::Stalled))
+        }
+
+        fn ordinary(&mut self, _: GoOn<'_>) -> Option<Vec<f64>> {
+            None
         }
 
         fn changes(&self) -> Vec<Cause> {

@@ -698,6 +698,11 @@ impl Curve for Patch<'_> {
         self.descend(go_on)
     }
 
+    fn ordinary(&mut self, _: GoOn<'_>) -> Option<Vec<f64>> {
+        let (zero, ones) = (vec![0.0; self.cols()], vec![1.0; self.rows()]);
+        self.fit_weighted(0.0, &zero, &ones).ok().map(|(x, ..)| x)
+    }
+
     fn changes(&self) -> Vec<Cause> {
         let (before, now, names) = (&self.marked, &self.membership, self.problem.pacing.zones());
         let zones = before.zone.iter().zip(&now.zone).enumerate().filter(|(_, (from, to))| from != to);

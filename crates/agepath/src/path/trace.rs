@@ -31,6 +31,8 @@ pub(crate) struct Trace {
     pub knots: Vec<RawKnot>,
     /// Stretches that were not followed, from and to.
     pub hops: Vec<(f64, f64)>,
+    /// Those of them before which the branch ran away to infinity.
+    pub escapes: Vec<(f64, f64)>,
     /// How many of the events are jumps.
     jumps: usize,
     /// How many events there were at the last knot.
@@ -61,8 +63,11 @@ impl Trace {
     }
 
     /// A stretch that was not followed: one jump, or turning points where it begins.
-    pub fn push_hop(&mut self, (t, to): (f64, f64), changes: &[Cause], jump: Option<(f64, f64)>) {
+    pub fn push_hop(&mut self, (t, to): (f64, f64), changes: &[Cause], jump: Option<(f64, f64)>, ran_away: bool) {
         self.hops.push((t, to));
+        if ran_away {
+            self.escapes.push((t, to));
+        }
         match jump {
             Some((size, drop)) => self.push_event(RawEvent { t, kind: Kind::Jump, cause: Cause::Fold, size, drop }),
             None => changes.iter().for_each(|&cause| {
@@ -81,9 +86,12 @@ impl Trace {
         let reached = self.knots.last().map(|k| k.t);
         let came_from = self.knots.first().map(|k| k.t);
         if let (Some(reached), Some(first)) = (reached, came_from) {
-            self.hops.retain(|hop| (hop.1 - first).abs() <= (reached - first).abs());
+            let kept = |hop: &(f64, f64)| (hop.1 - first).abs() <= (reached - first).abs();
+            self.hops.retain(kept);
+            self.escapes.retain(kept);
         } else {
             self.hops.clear();
+            self.escapes.clear();
         }
         self.events_at_knot = self.events_at_knot.min(mark.0);
     }
@@ -103,6 +111,8 @@ pub(crate) struct Watch<'w> {
     pub asked: Instant,
 }
 
+/// A run that is stopped before it has any point may take this long for one.
+pub(crate) const GRACE: Duration = Duration::from_millis(400);
 /// Everybody is asked after so long: steps take from microseconds to seconds.
 const ASK_AFTER: Duration = Duration::from_millis(10);
 
@@ -183,10 +193,10 @@ impl Record for Recorder<'_, '_> {
                 self.trace.push_event(RawEvent { t, kind: Kind::Jump, cause, size, drop });
                 self.watch.ask(t, self.trace)
             }
-            Step::Hop { t, from, to, changes, jump } => {
+            Step::Hop { t, from, to, changes, jump, ran_away } => {
                 self.knot(t, from);
                 self.knot(to.0, to.1);
-                self.trace.push_hop((t, to.0), changes, jump);
+                self.trace.push_hop((t, to.0), changes, jump, ran_away);
                 self.watch.go_on(t, self.trace)
             }
             Step::Move { t, x } => {

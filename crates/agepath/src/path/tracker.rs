@@ -8,7 +8,7 @@ use super::kinked;
 use super::options::{Direction, PathOptions, Progress, Start};
 use super::patch::Patch;
 use super::steps;
-use super::trace::{RawKnot, Trace, Watch};
+use super::trace::{GRACE, RawKnot, Trace, Watch};
 use super::types::{Certificate, End, Event, Gap, Knot, Path, Work};
 use super::window::{self, Context};
 use crate::error::{Breakdown, Error, Result};
@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::space::Products;
 use rand::{RngExt, SeedableRng};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Computes the age-path of a problem.
 ///
@@ -32,12 +32,15 @@ pub fn age_path(
     options.check_from(problem)?;
     match &problem.products {
         Some(products @ Products::Rows(_)) if problem.loss.is_kinked() => {
+            let begun = Instant::now();
             let path = kinked::kinked_path(problem, options, watch)?;
             if !matches!(path.end, End::Gaps | End::Degenerate { .. }) {
                 return Ok(path);
             }
             // Constant models, where all rows of a class lie at their kink: the dual coefficients may do better.
-            let other = dual::dual_path(problem, products, options, watch);
+            let left = options.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+            let options = PathOptions { time_limit: left, ..options.clone() };
+            let other = dual::dual_path(problem, products, &options, watch);
             return Ok(other.ok().filter(|other| other.end == End::Complete).unwrap_or(path));
         }
         Some(products) => return dual::dual_path(problem, products, options, watch),
@@ -75,7 +78,7 @@ pub fn age_path(
     work.acs_fits += patch.counters.acs_fits;
     work.newton = patch.counters.evaluations;
     let mut path = assemble(problem, options, chart, trace, end);
-    path.notes = notes;
+    path.notes.splice(0..0, notes);
     work.seconds = begun.elapsed().as_secs_f64();
     path.work = work;
     let deadline = watch.deadline;
@@ -93,8 +96,6 @@ const HAIR: f64 = 1e-9;
 const MAX_START_STEPS: usize = 50;
 /// ... or until they are this small, relative to the point: then the basin is chosen and the descent may finish.
 const CLOSE: f64 = 1e-4;
-/// A run that is stopped before it has any point may take this long for one.
-const GRACE: Duration = Duration::from_millis(400);
 /// Bisections for the lowest age that has a minimiser to start from.
 const SEARCHES: usize = 12;
 
@@ -134,7 +135,8 @@ impl Run<'_, '_, '_> {
 
     /// Follows to `stop`.
     fn drive(&mut self, stop: f64) -> std::result::Result<(), Halt> {
-        let mut ctx = Context { trace: &mut self.trace, watch: self.watch, work: &mut self.work, levels: Vec::new() };
+        let (trace, work) = (&mut self.trace, &mut self.work);
+        let mut ctx = Context { trace, watch: self.watch, work, goal: stop, levels: Vec::new() };
         match self.patch.problem.pacing.is_continuous() {
             true => window::follow(&mut self.patch, stop, &mut ctx, 0),
             false => steps::follow(&mut self.patch, stop, &mut ctx),
@@ -339,6 +341,13 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
         .filter(|hop| if down { hop.1 <= reached } else { hop.1 >= reached })
         .map(|hop| Gap { from: age(hop.0), to: age(hop.1), residual: 0.0 })
         .collect();
+    let escape = |&(from, to): &(f64, f64)| {
+        let (from, to) = (age(from), age(to));
+        format!(
+            "at age {from} the branch runs away to infinity; the path goes on from age {to}, reached from the ordinary fit"
+        )
+    };
+    let notes = trace.escapes.iter().map(escape).collect();
     let (first, last) = (knots[0].age, knots[knots.len() - 1].age);
     Path {
         ages: (first.min(last), first.max(last)),
@@ -346,7 +355,7 @@ pub(super) fn assemble(problem: &Problem, options: &PathOptions, chart: Chart, t
         knots,
         events,
         gaps,
-        notes: Vec::new(),
+        notes,
         certificate: Certificate::default(),
         work: Work::default(),
         end,

@@ -147,6 +147,13 @@ pub enum End {
     },
 }
 
+impl End {
+    /// Whether the caller stopped it, by a limit or by hand.
+    pub fn is_a_limit(&self) -> bool {
+        matches!(self, End::TimeLimit | End::EventLimit | End::Interrupted)
+    }
+}
+
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -61,6 +61,8 @@ pub(crate) struct Context<'a, 'w> {
     pub trace: &'a mut Trace,
     pub watch: &'a mut Watch<'w>,
     pub work: &'a mut Work,
+    /// Where all of them end.
+    pub goal: f64,
     /// What has been learned at each nesting depth.
     pub levels: Vec<Level>,
 }
@@ -219,6 +221,7 @@ pub(super) fn directly(
     let mut recorder =
         Recorder { trace: ctx.trace, watch: ctx.watch, col_ids: &col_ids, columns, keep_moves: depth == 0 };
     let mut follower = Follower::new(patch, t, x);
+    follower.goal = (depth == 0).then_some(ctx.goal);
     match until {
         Until::Stop => {}
         Until::Jump => follower.stop_after_jump = true,

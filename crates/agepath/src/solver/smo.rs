@@ -5,8 +5,10 @@
 //! the pair that promises the most (second-order choice of Fan, Chen and Lin 2005); kernel columns are at hand, so a step
 //! costs O(n). Ends when no pair violates the conditions by more than the tolerance, in units of z.
 
+use crate::error::Breakdown;
 use crate::linalg::Inverse;
 use crate::loss::MAX_KINKS;
+use crate::path::curve::GoOn;
 use crate::space::Products;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -116,14 +118,15 @@ struct Smo<'a> {
     down: Vec<Option<(f64, f64)>>,
 }
 
-/// Solves from a warm start; None if it does not reach the tolerance.
+/// Solves from a warm start, if the tolerance can be reached before `go_on` says no.
 pub(crate) fn fit(
     columns: &Columns,
     ranges: &[Range],
     intercept: bool,
     start: (&[f64], f64),
     tolerance: f64,
-) -> Option<DualFit> {
+    go_on: GoOn<'_>,
+) -> Result<DualFit, Breakdown> {
     let n = columns.products.len();
     let beta: Vec<f64> = start.0.iter().zip(ranges).map(|(b, r)| r.clamp(*b)).collect();
     let (up, down) = (vec![None; n], vec![None; n]);
@@ -140,6 +143,9 @@ pub(crate) fn fit(
     let mut since_slide = 0;
     for _ in 0..MAX_STEPS_PER_ROW * n.max(100) {
         since_slide += 1;
+        if since_slide % ASK_EVERY == 0 && !go_on() {
+            return Err(Breakdown::OutOfTime);
+        }
         if since_slide % n.max(100) == 0 && since_slide >= smo.steps_worth_a_slide() {
             smo.slide();
             since_slide = 0;
@@ -147,16 +153,19 @@ pub(crate) fn fit(
         let step = if intercept { smo.pair(aim) } else { smo.single(aim) };
         if let Step::Done(b) = step {
             if let Some(exact) = smo.clone().refined(b) {
-                return Some(exact);
+                return Ok(exact);
             }
             if aim == tolerance {
-                return Some(smo.fit(b));
+                return Ok(smo.fit(b));
             }
             aim = tolerance;
         }
     }
-    None
+    Err(Breakdown::Newton { residual: tolerance })
 }
+
+/// Steps between two questions whether to go on.
+const ASK_EVERY: usize = 64;
 
 /// Newton is first tried at this many times the tolerance.
 const ROUGH: f64 = 100.0;

@@ -7,7 +7,7 @@
 use agepath::loss::{self, Loss, LossParameters, TargetKind};
 use agepath::model::SampleScale;
 use agepath::pacing::{self, Pacing, PacingParameters, PacingSpec};
-use agepath::path::{Knot, Path, PathOptions, Progress, age_path};
+use agepath::path::{Gap, Knot, Path, PathOptions, Progress, WIDEST_GAP, age_path};
 use agepath::penalty::Penalty;
 use agepath::space::Design;
 use agepath::{Problem, Spec};
@@ -439,4 +439,23 @@ impl Dice {
         (1..n).rev().for_each(|k| order.swap(k, (self.uniform() * (k + 1) as f64) as usize));
         order
     }
+}
+
+/// Whether all that is missing in a path is named as places where its branch runs away to infinity.
+pub fn only_runs_away(path: &Path) -> bool {
+    let named = |gap: &&Gap| path.notes.iter().any(|note| note.starts_with(&format!("at age {} the branch", gap.from)));
+    path.gaps.iter().filter(|gap| (gap.to / gap.from).ln().abs() > WIDEST_GAP).all(|gap| named(&gap))
+}
+
+/// The stretch of a path behind the last of its gaps.
+pub fn behind_its_gaps(mut path: Path) -> Path {
+    let Some(last) = path.gaps.iter().rfind(|gap| (gap.to / gap.from).ln().abs() > WIDEST_GAP).cloned() else {
+        return path;
+    };
+    let up = last.to > last.from;
+    let behind = |age: f64| if up { age >= last.to } else { age <= last.to };
+    path.knots.retain(|knot| behind(knot.age));
+    path.events.retain(|event| behind(event.age));
+    path.ages = if up { (last.to, path.ages.1) } else { (path.ages.0, last.to) };
+    path
 }

@@ -291,6 +291,10 @@ impl Curve for Dual<'_> {
         Ok(Landing { size: self.distance(&end, x), x: end, drop })
     }
 
+    fn ordinary(&mut self, go_on: GoOn<'_>) -> Option<Vec<f64>> {
+        self.fit_weighted(&vec![1.0; self.n()], go_on).ok()
+    }
+
     fn changes(&self) -> Vec<Cause> {
         let each = self.marked.state.iter().zip(&self.members.state).enumerate();
         let named = each.map(|(index, (&from, &to))| (index, self.name_of(index, from), self.name_of(index, to)));

@@ -1,5 +1,6 @@
 //! Weighted convex fits: SMO where a kink can pin samples, Newton where ψ is continuous.
 
+use super::super::curve::GoOn;
 use super::factor::{Active, Factor};
 use super::states::is_tied;
 use super::{Dual, State};
@@ -20,9 +21,9 @@ const MAX_NEWTON: usize = 100;
 
 impl Dual<'_> {
     /// A first fit, from which Newton goes on.
-    pub(super) fn fit_weighted(&mut self, weights: &[f64]) -> Result<Vec<f64>, Breakdown> {
+    pub(super) fn fit_weighted(&mut self, weights: &[f64], go_on: GoOn<'_>) -> Result<Vec<f64>, Breakdown> {
         let zero = vec![0.0; 2 * self.n() + 1];
-        self.fit_to(&zero, &self.scaled(weights), FINE)
+        self.fit_to(&zero, &self.scaled(weights), FINE, go_on)
     }
 
     /// c for weights that equal rows have in common.
@@ -30,16 +31,27 @@ impl Dual<'_> {
         self.scale.iter().zip(weights).map(|(s, v)| s * v).collect()
     }
 
-    /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start, to a tolerance of SMO's, in units of z.
-    pub(super) fn fit_to(&mut self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
-        if self.problem.loss.is_kinked() { self.fit_by_smo(x, c, tolerance) } else { self.fit_by_newton(x, c) }
+    /// min over (β, b) of ½ βᵀKβ + Σ c_i ℓ_i with c = s v/α, from a warm start, to a tolerance of SMO's, in units of z. Out of time
+    /// where `go_on` says no.
+    pub(super) fn fit_to(
+        &mut self,
+        x: &[f64],
+        c: &[f64],
+        tolerance: f64,
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<f64>, Breakdown> {
+        match self.problem.loss.is_kinked() {
+            true => self.fit_by_smo(x, c, tolerance, go_on),
+            false => self.fit_by_newton(x, c, go_on),
+        }
     }
 
-    fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64) -> Result<Vec<f64>, Breakdown> {
+    fn fit_by_smo(&self, x: &[f64], c: &[f64], tolerance: f64, go_on: GoOn<'_>) -> Result<Vec<f64>, Breakdown> {
         let ranges: Vec<Range> = (0..self.n()).map(|i| self.range(i, c[i])).collect();
         let tolerance = tolerance * self.problem.predictor_scale;
-        let fit = smo::fit(&self.columns, &ranges, self.border() == 1, (self.beta(x), x[self.n()]), tolerance);
-        let DualFit { beta, intercept, z } = fit.ok_or(Breakdown::Newton { residual: tolerance })?;
+        let start = (self.beta(x), x[self.n()]);
+        let DualFit { beta, intercept, z } =
+            smo::fit(&self.columns, &ranges, self.border() == 1, start, tolerance, go_on)?;
         let mut out = beta;
         out.push(intercept);
         out.extend(z);
@@ -58,11 +70,14 @@ impl Dual<'_> {
     }
 
     /// Newton with a line search on (K + 1/h) over the samples whose loss has curvature.
-    fn fit_by_newton(&mut self, start: &[f64], c: &[f64]) -> Result<Vec<f64>, Breakdown> {
+    fn fit_by_newton(&mut self, start: &[f64], c: &[f64], go_on: GoOn<'_>) -> Result<Vec<f64>, Breakdown> {
         let n = self.n();
         let mut x = start.to_vec();
         let mut last = f64::INFINITY;
         for _ in 0..MAX_NEWTON {
+            if !go_on() {
+                return Err(Breakdown::OutOfTime);
+            }
             let losses = self.losses_at(&x);
             let (residual, step) = self.convex_step(&x, c, &losses);
             if residual <= CONVERGED || (residual <= STAGNATED && residual > 0.5 * last) {

@@ -64,11 +64,11 @@ impl Dual<'_> {
         let first = match exit {
             Some(exit) => match self.leave(t, &start, from, exit) {
                 Some(x) => x,
-                None => self.leave_with_tied(t, &start, from)?,
+                None => self.leave_with_tied(t, &start, from, go_on)?,
             },
             None => {
                 let weights = self.weights();
-                self.acs(&start, &weights, FINE)?
+                self.acs(&start, &weights, FINE, go_on)?
             }
         };
         let end = self.walk(t, first, &start, (0.0, FINE), go_on)?;
@@ -80,16 +80,19 @@ impl Dual<'_> {
 
     /// Where many samples lie on the same threshold, all of them have to move: in the direction of ACS at an age that is
     /// larger by a hair.
-    fn leave_with_tied(&mut self, t: f64, start: &[f64], from: f64) -> Result<Vec<f64>, Halt> {
+    fn leave_with_tied(&mut self, t: f64, start: &[f64], from: f64, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         let weights = self.weights_at(self.at.u * (1.0 - HAIR), start);
-        let fit = self.acs(start, &weights, FINE)?;
+        let fit = self.acs(start, &weights, FINE, go_on)?;
         let exit: Vec<f64> = fit.iter().zip(start).map(|(f, s)| f - s).collect();
         self.leave(t, start, from, &exit).ok_or(Halt::Broken(Breakdown::Stalled))
     }
 
-    fn acs(&mut self, x: &[f64], weights: &[f64], tolerance: f64) -> Result<Vec<f64>, Halt> {
+    fn acs(&mut self, x: &[f64], weights: &[f64], tolerance: f64, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         self.counters.acs_fits += 1;
-        self.fit_to(x, &self.scaled(weights), tolerance).map_err(Halt::Broken)
+        self.fit_to(x, &self.scaled(weights), tolerance, go_on).map_err(|reason| match reason {
+            Breakdown::OutOfTime => Halt::Stopped,
+            other => Halt::Broken(other),
+        })
     }
 
     pub(super) fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
@@ -136,7 +139,7 @@ impl Dual<'_> {
                 return Err(Halt::Stopped);
             }
             let weights = self.weights_at(self.chart.inverse_age(t), &x);
-            let fit = self.acs(&x, &weights, tolerance)?;
+            let fit = self.acs(&x, &weights, tolerance, go_on)?;
             let (gone, pace) = (self.distance(&x, start), self.distance(&fit, &x));
             tolerance = (COARSE_SHARE * pace).clamp(finest, COARSE);
             let settled = pace <= SETTLED;

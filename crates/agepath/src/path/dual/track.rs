@@ -2,10 +2,10 @@
 
 use super::super::certify::certify_knots;
 use super::super::chart::Chart;
-use super::super::curve::{Curve, Halt};
+use super::super::curve::{Curve, GoOn, Halt};
 use super::super::follow::{Follower, Record, Step};
 use super::super::options::{Direction, PathOptions, Progress, Start};
-use super::super::trace::{RawEvent, RawKnot, Trace, Watch};
+use super::super::trace::{GRACE, RawEvent, RawKnot, Trace, Watch};
 use super::super::twins::Twins;
 use super::super::types::{Cause, End, Kind, Knot, Path, Work};
 use super::Dual;
@@ -39,8 +39,7 @@ pub(in super::super) fn dual_path(
     let down = options.direction == Direction::Down;
     let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
     let mut dual = Dual::new(problem, products, chart);
-    let x = start(&mut dual, begin, options).map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
-    let watch = Watch {
+    let mut watch = Watch {
         callback: watch,
         chart,
         start: begin,
@@ -50,6 +49,8 @@ pub(in super::super) fn dual_path(
         end: None,
         asked: begun,
     };
+    let x = start(&mut dual, begin, options, &mut || watch.ask(begin, &Trace::default()) || begun.elapsed() < GRACE);
+    let x = x.map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
     let part = (last - first) / PARTS as f64;
     let twins = dual.twins.clone();
     let mut log = Log { trace: Trace::default(), watch, problem, products, twins, part };
@@ -62,10 +63,18 @@ pub(in super::super) fn dual_path(
     let mut passed = 0;
     if outcome.is_ok() {
         log.knot(first, &follower.x);
+        follower.goal = Some(last);
         for &stop in &stops {
+            // A hop may have led past it.
+            if (stop - follower.t) * (last - first) <= 0.0 && stop != last {
+                continue;
+            }
             outcome = follower.advance(stop, &mut log);
             if outcome.is_err() {
                 break;
+            }
+            if follower.t != stop {
+                continue;
             }
             log.knot(stop, &follower.x);
             passed += 1;
@@ -86,10 +95,11 @@ pub(in super::super) fn dual_path(
         if let End::Degenerate { age, reason } = end {
             return Err(Error::NoSolution { age, reason });
         }
-        // Stopped before the interval was reached: its first point, solved from where we are.
+        // Stopped before the interval was reached: its first point, solved from where we are, if that is quick.
+        let stopped = Instant::now();
         let end = dual
-            .walk(first, x.clone(), &x, (ANY_BASIN, FINE), &mut || true)
-            .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::Stalled })?;
+            .walk(first, x.clone(), &x, (ANY_BASIN, FINE), &mut || stopped.elapsed() < GRACE)
+            .map_err(|_| Error::NoSolution { age: high, reason: Breakdown::OutOfTime })?;
         log.knot(first, &end);
     } else if end != End::Complete {
         log.knot(t, &x);
@@ -130,23 +140,24 @@ fn theta(problem: &Problem, knot: &Knot) -> Vec<f64> {
 }
 
 /// Brings the curve to a solution at time t.
-fn start(dual: &mut Dual, t: f64, options: &PathOptions) -> std::result::Result<Vec<f64>, Breakdown> {
+fn start(dual: &mut Dual, t: f64, options: &PathOptions, go_on: GoOn<'_>) -> std::result::Result<Vec<f64>, Breakdown> {
     let n = dual.n();
     let zero = vec![0.0; 2 * n + 1];
     let choice = if options.direction == Direction::Down { Start::Full } else { options.start };
     let x = match choice {
-        Start::Full => dual.fit_weighted(&vec![1.0; n])?,
+        Start::Full => dual.fit_weighted(&vec![1.0; n], go_on)?,
         Start::Zero => zero,
         Start::Random => {
             let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(options.seed);
             let weights: Vec<f64> = (0..n).map(|_| rng.random()).collect();
-            dual.fit_weighted(&weights)?
+            dual.fit_weighted(&weights, go_on)?
         }
     };
     let here = x.clone();
-    dual.walk(t, x, &here, (ANY_BASIN, FINE), &mut || true).map_err(|halt| match halt {
+    dual.walk(t, x, &here, (ANY_BASIN, FINE), go_on).map_err(|halt| match halt {
         Halt::Broken(reason) => reason,
-        Halt::Escaped | Halt::Stopped => Breakdown::Stalled,
+        Halt::Escaped => Breakdown::Stalled,
+        Halt::Stopped => Breakdown::OutOfTime,
     })
 }
 
@@ -199,11 +210,11 @@ impl Record for Log<'_> {
                 self.knot_by_the_way(t, x);
                 self.watch.ask(t, &self.trace)
             }
-            Step::Hop { t, from, to, changes, jump } => {
+            Step::Hop { t, from, to, changes, jump, ran_away } => {
                 self.knot(t, from);
                 self.knot(to.0, to.1);
                 let each: Vec<Cause> = changes.iter().flat_map(|&cause| self.twins.each(cause)).collect();
-                self.trace.push_hop((t, to.0), &each, jump);
+                self.trace.push_hop((t, to.0), &each, jump, ran_away);
                 self.watch.go_on(t, &self.trace)
             }
             Step::Descent { t } => self.watch.ask(t, &self.trace),
@@ -211,12 +222,12 @@ impl Record for Log<'_> {
     }
 }
 
-/// Ignores everything.
-struct Silent;
+/// Ignores everything but the time.
+struct Silent(Option<Instant>);
 
 impl Record for Silent {
     fn record(&mut self, _: Step<'_>) -> bool {
-        true
+        self.0.is_none_or(|deadline| Instant::now() < deadline)
     }
 }
 
@@ -226,29 +237,36 @@ pub(in super::super) fn at(
     products: &Products,
     high: f64,
     knot: &Knot,
-    age: f64,
+    (age, deadline): (f64, Option<Instant>),
 ) -> Result<Vec<f64>> {
     let chart = Chart::new(high);
     let mut dual = Dual::new(problem, products, chart);
-    let x = follow_to(&mut dual, knot, age)?;
+    let x = follow_to(&mut dual, knot, age, deadline)?;
     Ok(dual.theta(&x))
 }
 
-fn follow_to(dual: &mut Dual, knot: &Knot, age: f64) -> Result<Vec<f64>> {
+fn follow_to(dual: &mut Dual, knot: &Knot, age: f64, deadline: Option<Instant>) -> Result<Vec<f64>> {
     let (begin, t) = (dual.chart.time(knot.age), dual.chart.time(age));
     let broken = |reason| Error::NoSolution { age, reason };
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
     let x = dual.polish(begin, x.clone()).unwrap_or(x);
-    follow_on(dual, begin, x, t).map_err(|halt| match halt {
+    follow_on(dual, begin, x, t, deadline).map_err(|halt| match halt {
         Halt::Broken(reason) => broken(reason),
-        Halt::Escaped | Halt::Stopped => broken(Breakdown::Stalled),
+        Halt::Escaped => broken(Breakdown::Stalled),
+        Halt::Stopped => broken(Breakdown::OutOfTime),
     })
 }
 
-fn follow_on(dual: &mut Dual, begin: f64, x: Vec<f64>, t: f64) -> std::result::Result<Vec<f64>, Halt> {
+fn follow_on(
+    dual: &mut Dual,
+    begin: f64,
+    x: Vec<f64>,
+    t: f64,
+    deadline: Option<Instant>,
+) -> std::result::Result<Vec<f64>, Halt> {
     let mut follower = Follower::new(dual, begin, x);
-    follower.advance(t, &mut Silent)?;
+    follower.advance(t, &mut Silent(deadline))?;
     Ok(follower.x)
 }
 
@@ -278,7 +296,7 @@ pub(crate) fn fit(problem: &Problem, products: &Products, weights: &[f64]) -> st
     let each: Vec<f64> = problem.scale.iter().zip(weights).map(|(s, v)| s * v / problem.ridge).collect();
     let mut c = each.clone();
     dual.twins.merge(&mut c);
-    let x = dual.fit_to(&zero, &c, FIT_TOLERANCE)?;
+    let x = dual.fit_to(&zero, &c, FIT_TOLERANCE, &mut || true)?;
     Ok(dual.theta_shared(&x, &each))
 }
 
@@ -293,6 +311,6 @@ pub(crate) fn acs(
     let x = dual.point_at(theta, 1.0 / age);
     let weight = |l: f64| problem.pacing.weight(l, 1.0 / age);
     let weights: Vec<f64> = problem.losses(theta).into_iter().map(weight).collect();
-    let x = dual.fit_to(&x, &dual.scaled(&weights), FIT_TOLERANCE)?;
+    let x = dual.fit_to(&x, &dual.scaled(&weights), FIT_TOLERANCE, &mut || true)?;
     Ok(dual.theta(&x))
 }

@@ -95,7 +95,7 @@ pub(super) fn kinked_path(
         let landed = engine.descend(None, &mut Alone);
         landed.map_err(|_| Error::NoSolution { age: chart.age(first), reason: Breakdown::Stalled })?;
         tracker.log.knot(&tracker.engine);
-    } else if matches!(end, End::TimeLimit | End::Interrupted | End::EventLimit) {
+    } else if end.is_a_limit() {
         tracker.log.knot_where_it_stopped(&tracker.engine);
     }
     let engine = tracker.engine;

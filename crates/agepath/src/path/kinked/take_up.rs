@@ -87,7 +87,13 @@ fn broken(age: f64, halt: Halt) -> Error {
 }
 
 /// θ at `age`, followed from `knot`.
-pub(in super::super) fn at(problem: &Problem, rows: &Rows, high: f64, knot: &Knot, age: f64) -> Result<Vec<f64>> {
+pub(in super::super) fn at(
+    problem: &Problem,
+    rows: &Rows,
+    high: f64,
+    knot: &Knot,
+    (age, deadline): (f64, Option<Instant>),
+) -> Result<Vec<f64>> {
     let chart = Chart::new(high);
     let space = Space::new(problem);
     let (begin, stop) = (chart.time(knot.age), chart.time(age));
@@ -97,7 +103,7 @@ pub(in super::super) fn at(problem: &Problem, rows: &Rows, high: f64, knot: &Kno
         chart,
         start: begin,
         stop,
-        deadline: None,
+        deadline,
         max_events: None,
         end: None,
         asked: Instant::now(),

@@ -147,7 +147,8 @@ fn jump_sides(knots: &[Frame]) -> Vec<usize> {
 
 /// How many solutions may be computed.
 fn solvable(problem: &Problem) -> usize {
-    let (rows, parameters) = (problem.rows() as f64, problem.parameters() as f64);
+    let rows = problem.rows() as f64;
+    let parameters = if problem.products.is_some() { rows } else { problem.parameters() as f64 };
     let each = rows * parameters * parameters.min(rows);
     ((EFFORT / each) as usize).max(LEAST_SOLVED)
 }
