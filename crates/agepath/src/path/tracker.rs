@@ -33,15 +33,23 @@ pub fn age_path(
     match &problem.products {
         Some(products @ Products::Rows(_)) if problem.loss.is_kinked() => {
             let begun = Instant::now();
-            let path = kinked::kinked_path(problem, options, watch)?;
-            if !matches!(path.end, End::Gaps | End::Degenerate { .. }) {
-                return Ok(path);
+            let path = kinked::kinked_path(problem, options, watch);
+            let poor = match &path {
+                Ok(path) => matches!(path.end, End::Gaps | End::Degenerate { .. }),
+                Err(error) => matches!(error, Error::NoSolution { reason, .. } if *reason != Breakdown::OutOfTime),
+            };
+            if !poor {
+                return path;
             }
             // Constant models, where all rows of a class lie at their kink: the dual coefficients may do better.
             let left = options.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()));
             let options = PathOptions { time_limit: left, ..options.clone() };
             let other = dual::dual_path(problem, products, &options, watch);
-            return Ok(other.ok().filter(|other| other.end == End::Complete).unwrap_or(path));
+            return match (path, other) {
+                (_, Ok(other)) if other.end == End::Complete => Ok(other),
+                (Err(_), Ok(other)) => Ok(other),
+                (path, _) => path,
+            };
         }
         Some(products) => return dual::dual_path(problem, products, options, watch),
         None => {}

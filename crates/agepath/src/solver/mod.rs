@@ -48,7 +48,9 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
     };
     if let Some(products) = &problem.products {
         let theta = match products {
-            Products::Rows(_) if problem.loss.is_kinked() => kinked::fit(problem, weights),
+            Products::Rows(_) if problem.loss.is_kinked() => {
+                kinked::fit(problem, weights).or_else(|_| dual::fit(problem, products, weights))
+            }
             _ => dual::fit(problem, products, weights),
         };
         let theta = theta.map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;

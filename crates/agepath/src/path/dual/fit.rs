@@ -128,9 +128,10 @@ impl Dual<'_> {
         let (n, p) = (self.n(), self.border());
         let off = |i: usize| x[i] + c[i] * losses[i].slope;
         let sum: f64 = if p == 1 { x[..n].iter().sum() } else { 0.0 };
-        // Σβ relative to what cancels in it: where all β have one sign they vanish only at infinity.
+        // Σβ relative to what cancels in it: where all β have one sign and the loss falls for ever, they vanish only at infinity.
+        let falls_for_ever = self.problem.loss.flat_beyond().is_finite();
         let size: f64 = x[..n].iter().map(|beta| beta.abs()).sum();
-        let balance = sum.abs() / size.max(f64::MIN_POSITIVE);
+        let balance = sum.abs() / size.max(if falls_for_ever { f64::MIN_POSITIVE } else { self.unit });
         let residual = (0..n).map(|i| off(i).abs() / self.unit).fold(balance, f64::max);
         // Samples without curvature take the β their slope says; the others answer.
         let active: Vec<usize> = (0..n).filter(|&i| c[i] * losses[i].curvature > 0.0).collect();
