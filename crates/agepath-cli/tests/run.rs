@@ -177,6 +177,12 @@ fn without_validation_the_ordinary_fit_is_kept_and_says_why() {
     };
     let slope = predict("two.csv") - predict("one.csv");
     assert!((slope - coef("bmi")).abs() < 1e-9 * coef("bmi").abs(), "{slope} {}", coef("bmi"));
+    // It is the solution at infinite age, where every row counts fully.
+    let ran = agepath(dir.path(), &["at", "out", "--age", "inf"], b"");
+    let point: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(point["age"], "inf");
+    assert!((point["coef"]["bmi"].as_f64().unwrap() - coef("bmi")).abs() < 1e-9 * coef("bmi").abs(), "{point}");
+    assert!(point["weights"].as_array().unwrap().iter().all(|v| v == 1.0) && point["kkt"].as_f64().unwrap() <= 1e-9);
 }
 
 /// A row of the diabetes data with this body mass index, all else 1.

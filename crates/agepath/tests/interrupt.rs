@@ -2,11 +2,13 @@
 
 use agepath::Problem;
 use agepath::dataset::{ReadOptions, builtin};
+use agepath::decide::follow;
 use agepath::pacing::{PacingParameters, PacingSpec};
 use agepath::path::{Direction, End, Kind, Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Validation, default_ages, prepare};
 use agepath::space::KernelChoice;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 const KKT: f64 = 1e-9;
 /// Stops tried over the whole path.
@@ -77,4 +79,22 @@ fn a_landing_asks_on_its_way() {
     let jumps: Vec<f64> = path.events.iter().filter(|e| e.kind == Kind::Jump).map(|e| e.age).collect();
     let during = |age: &f64| told.iter().filter(|p| (p.age / age - 1.0).abs() < 1e-12).count() >= 2;
     assert!(!jumps.is_empty() && jumps.iter().all(during), "{} jumps, {} asks", jumps.len(), told.len());
+}
+
+#[test]
+fn no_time_is_no_reason_to_try_other_ages() {
+    for kernel in [KernelChoice::OfModel, KernelChoice::None] {
+        let problem = problem("squared-svm", "linear", kernel);
+        let options = PathOptions { time_limit: Some(Duration::ZERO), ..PathOptions::default() };
+        let mut told = Vec::new();
+        let begun = Instant::now();
+        let found = follow(&problem, &options, None, &mut |ages| told.push(ages), &mut |_| ControlFlow::Continue(()));
+        assert_eq!(told.len(), 1);
+        match found {
+            Ok((path, _)) => assert_eq!(path.end, End::TimeLimit),
+            Err(error) => assert!(error.to_string().contains("time limit"), "{error}"),
+        }
+        // The fit for the default ages, and a moment's grace for a first point; a loaded machine gets ten times that.
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
 }

@@ -1,6 +1,7 @@
 //! Evidence that what was computed is a solution, and gaps where there is none.
 
 use super::options::PathOptions;
+use super::trace::GRACE;
 use super::types::{Certificate, End, Gap, Knot, Path, WIDEST_GAP};
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
@@ -58,14 +59,30 @@ pub(super) fn certify(
     Ok(())
 }
 
-/// The same for a path whose random ages are among its knots.
-pub(super) fn certify_knots(problem: &Problem, path: &mut Path, between_checked: usize) -> Result<()> {
-    let residuals: Vec<f64> = path.knots.iter().map(|k| residual(problem, k)).collect();
+/// The same for a path whose random ages are among its knots. Where there is no time to check all of them, it ends at the last that was.
+pub(super) fn certify_knots(
+    problem: &Problem,
+    path: &mut Path,
+    between_checked: usize,
+    deadline: Option<Instant>,
+) -> Result<()> {
+    let deadline = deadline.map(|deadline| deadline.max(Instant::now() + GRACE));
+    let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let mut residuals = vec![residual(problem, &path.knots[0])];
+    for some in path.knots[1..].chunks(AT_ONCE) {
+        let each = some.par_iter().map(|knot| (!late()).then(|| residual(problem, knot)));
+        let each: Vec<Option<f64>> = each.collect();
+        residuals.extend(each.iter().copied().map_while(|residual| residual));
+        if each.contains(&None) {
+            break;
+        }
+    }
+    path.stop_at_knot(residuals.len());
     keep_certified(path, &residuals)?;
     path.certificate = Certificate {
         max_kkt: residuals.into_iter().filter(|r| is_small(*r)).fold(0.0, f64::max),
         knots_checked: path.knots.len().saturating_sub(between_checked),
-        between_checked,
+        between_checked: between_checked.min(path.knots.len()),
     };
     settle(problem, path);
     Ok(())
@@ -124,6 +141,21 @@ fn settle(problem: &Problem, path: &mut Path) {
 const UNKNOWN: f64 = 1.0;
 
 impl Path {
+    /// Keeps the first so many knots and what lies between them, if there are more.
+    fn stop_at_knot(&mut self, count: usize) {
+        if count >= self.knots.len() {
+            return;
+        }
+        self.knots.truncate(count);
+        let (first, last) = (self.knots[0].age, self.knots[count - 1].age);
+        self.ages = (first.min(last), first.max(last));
+        let ages = self.ages.0..=self.ages.1;
+        let within = |age: f64| ages.contains(&age);
+        self.events.retain(|event| within(event.age));
+        self.gaps.retain(|gap| within(gap.from) && within(gap.to));
+        self.end = End::TimeLimit;
+    }
+
     /// The gap that an age lies in.
     pub fn gap_at(&self, age: f64) -> Option<&Gap> {
         self.gaps.iter().find(|gap| age > gap.from.min(gap.to) && age < gap.from.max(gap.to))

@@ -158,7 +158,8 @@ impl Patch<'_> {
             let residual = self.violation_of_kkt();
             let newton = self.newton_on(&face);
             if newton.as_ref().is_some_and(|step| self.rests(step, residual, search.last)) {
-                return Ok(search.x);
+                let dusted = if residual > STAGNATED { self.without_dust(t, &search.x, residual) } else { None };
+                return Ok(dusted.unwrap_or(search.x));
             }
             if self.runs_away(residual) {
                 return Err(Halt::Broken(Breakdown::Unbounded));
@@ -214,6 +215,28 @@ impl Patch<'_> {
         residual <= CONVERGED
             || (residual <= STAGNATED && residual > 0.5 * last)
             || self.norm(newton) <= BELOW_ROUNDING * (1.0 + self.norm(&self.at.x))
+    }
+
+    /// Where rows are fitted exactly, a coefficient that is nothing but rounding is all that pulls: the point with such coefficients
+    /// at zero, if its residual is smaller.
+    fn without_dust(&mut self, t: f64, x: &[f64], residual: f64) -> Option<Vec<f64>> {
+        let dust = BELOW_ROUNDING * self.problem.predictor_scale;
+        let clean = |(&x, scale): (&f64, &f64)| if (x * scale).abs() <= dust { 0.0 } else { x };
+        let clean: Vec<f64> = x.iter().zip(&self.column_scales).map(clean).collect();
+        self.stand_at(t, &clean);
+        if self.violation_of_kkt() < residual {
+            return Some(clean);
+        }
+        self.stand_at(t, x);
+        None
+    }
+
+    /// Evaluation, membership and factor by the values at a point.
+    fn stand_at(&mut self, t: f64, x: &[f64]) {
+        self.evaluate_by_value(t, x);
+        self.set_coords(x);
+        self.release_coords();
+        self.factorize();
     }
 
     /// Whether the predictions of all rows that count have left for infinity.

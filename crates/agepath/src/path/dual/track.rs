@@ -39,16 +39,9 @@ pub(in super::super) fn dual_path(
     let down = options.direction == Direction::Down;
     let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
     let mut dual = Dual::new(problem, products, chart);
-    let mut watch = Watch {
-        callback: watch,
-        chart,
-        start: begin,
-        stop: last,
-        deadline: options.time_limit.map(|limit| begun + limit),
-        max_events: None,
-        end: None,
-        asked: begun,
-    };
+    let deadline = options.time_limit.map(|limit| begun + limit);
+    let mut watch =
+        Watch { callback: watch, chart, start: begin, stop: last, deadline, max_events: None, end: None, asked: begun };
     let x = start(&mut dual, begin, options, &mut || watch.ask(begin, &Trace::default()) || begun.elapsed() < GRACE);
     let x = x.map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
     let part = (last - first) / PARTS as f64;
@@ -116,7 +109,7 @@ pub(in super::super) fn dual_path(
     let mut path = super::super::tracker::assemble(problem, options, chart, log.trace, end);
     path.work = work;
     // The last stop is the end of the path, not a random age.
-    certify_knots(problem, &mut path, passed.min(stops.len() - 1))?;
+    certify_knots(problem, &mut path, passed.min(stops.len() - 1), deadline)?;
     Ok(path)
 }
 

@@ -110,7 +110,7 @@ pub(super) fn kinked_path(
     };
     let mut path = super::tracker::assemble(problem, options, chart, tracker.log.trace, end);
     path.work = work;
-    certify_knots(problem, &mut path, passed.min(stops.len() - 1))?;
+    certify_knots(problem, &mut path, passed.min(stops.len() - 1), deadline)?;
     Ok(path)
 }
 
