@@ -131,6 +131,9 @@ pub(crate) trait Curve {
     /// Descends from `x` at time `t`, by the losses there; sets the membership.
     fn land_at(&mut self, t: f64, x: &[f64], go_on: GoOn<'_>) -> Result<Landing, Halt>;
 
+    /// How far it is from `from` to `to`, and by how much the objective at time `t` falls on the way.
+    fn measure(&self, t: f64, from: &[f64], to: &[f64]) -> (f64, f64);
+
     /// The fit that trusts every row, if there is one and `go_on` lets it be found.
     fn ordinary(&mut self, go_on: GoOn<'_>) -> Option<Vec<f64>>;
 

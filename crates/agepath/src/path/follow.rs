@@ -637,7 +637,7 @@ impl<'c, C: Curve> Follower<'c, C> {
         let gone: Vec<f64> = self.x.iter().zip(&from).map(|(a, b)| a - b).collect();
         let jumped = self.curve.norm(&gone) > CONTINUOUS * width.sqrt() * (1.0 + self.curve.norm(&from));
         let changes = self.curve.changes();
-        let jump = jumped.then_some((landing.size, landing.drop));
+        let jump = jumped.then(|| self.curve.measure(self.t, &from, &self.x));
         let to = (self.t, self.x.as_slice());
         let go_on = record.record(Step::Hop { t, from: &from, to, changes: &changes, jump, ran_away });
         if go_on { Ok(jumped) } else { Err(Halt::Stopped) }
@@ -690,16 +690,13 @@ impl<'c, C: Curve> Follower<'c, C> {
         for _ in 0..NEARER {
             let middle = (failed * width).sqrt();
             match self.hop_from(&landing.x, self.t + direction * middle, record) {
-                Ok(nearer) => (landing, width) = (Landing { size: landing.size, drop: landing.drop, ..nearer }, middle),
+                Ok(nearer) => (landing, width) = (nearer, middle),
                 Err(_) => failed = middle,
             }
         }
         let there = self.t + direction * width;
         // Sets membership and factor again after trials that failed.
-        match self.hop_from(&landing.x, there, record) {
-            Ok(again) => (Landing { size: landing.size, drop: landing.drop, ..again }, width),
-            Err(_) => (landing, width),
-        }
+        (self.hop_from(&landing.x, there, record).unwrap_or(landing), width)
     }
 
     /// A landing from `x` that is a solution, and stable.
@@ -939,6 +936,10 @@ mod tests {
 
         fn land_at(&mut self, _: f64, _: &[f64], _: GoOn<'_>) -> Result<Landing, Halt> {
             Err(Halt::Broken(Breakdown::Stalled))
+        }
+
+        fn measure(&self, _: f64, from: &[f64], to: &[f64]) -> (f64, f64) {
+            ((from[0] - to[0]).abs(), self.energy(from[0]) - self.energy(to[0]))
         }
 
         fn ordinary(&mut self, _: GoOn<'_>) -> Option<Vec<f64>> {

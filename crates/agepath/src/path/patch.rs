@@ -698,6 +698,10 @@ impl Curve for Patch<'_> {
         self.descend(go_on)
     }
 
+    fn measure(&self, t: f64, from: &[f64], to: &[f64]) -> (f64, f64) {
+        (euclidean(from, to), self.merit(t, from) - self.merit(t, to))
+    }
+
     fn ordinary(&mut self, _: GoOn<'_>) -> Option<Vec<f64>> {
         let (zero, ones) = (vec![0.0; self.cols()], vec![1.0; self.rows()]);
         self.fit_weighted(0.0, &zero, &ones).ok().map(|(x, ..)| x)

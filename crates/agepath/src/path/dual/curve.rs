@@ -291,6 +291,10 @@ impl Curve for Dual<'_> {
         Ok(Landing { size: self.distance(&end, x), x: end, drop })
     }
 
+    fn measure(&self, t: f64, from: &[f64], to: &[f64]) -> (f64, f64) {
+        (self.distance(from, to), self.problem.ridge * (self.merit(t, from) - self.merit(t, to)))
+    }
+
     fn ordinary(&mut self, go_on: GoOn<'_>) -> Option<Vec<f64>> {
         self.fit_weighted(&vec![1.0; self.n()], go_on).ok()
     }
