@@ -16,11 +16,8 @@ const NEAR_ROWS: usize = 64;
 const NEAR_SHARE: usize = 16;
 /// The tube around the tangent line is this wide, relative to how far the line goes.
 const TUBE: f64 = 0.5;
-/// ... and at least this wide: where weights drop from 1 to 0 the path only moves by jumps, and the tube grows with them ...
+/// ... and at least this wide.
 const MIN_TUBE: f64 = 1e-6;
-const TUBE_GROWTH: f64 = 8.0;
-/// ... up to this, relative to the size of the point.
-const MAX_TUBE: f64 = 0.01;
 /// The first window's length.
 const FIRST_WIDTH: f64 = 0.02;
 /// Shorter windows do not have fewer near rows: those are there at any length.
@@ -50,8 +47,6 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
     let mut near: Vec<usize> = Vec::new();
     let mut width = FIRST_WIDTH;
     let mut tube = 1.0;
-    let mut least_tube = MIN_TUBE;
-    let by_jumps = !patch.problem.pacing.is_continuous();
     let mut stuck = 0;
     patch.factorize();
     let mut tangent = patch.tangent();
@@ -66,7 +61,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
         let speed = patch.norm(&tangent);
         let (next, t1, radius) = loop {
             let t1 = if left.abs() < 1.2 * width { stop } else { t0 + left.signum() * width };
-            let radius = tube * TUBE * (t1 - t0).abs() * speed + least_tube;
+            let radius = tube * TUBE * (t1 - t0).abs() * speed + MIN_TUBE;
             let next = near_rows(patch, t1, &tangent, radius);
             if next.len() < 4 * aim || width < MIN_WIDTH {
                 break (next, t1, radius);
@@ -124,11 +119,6 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
                 let fill = aim as f64 / near.len().max(1) as f64;
                 width = ((t1 - t0).abs().max(0.5 * width) * fill.clamp(0.5, 2.0)).max(MIN_WIDTH);
                 tube = (0.9 * tube).max(0.2);
-                least_tube = (0.9 * least_tube).max(MIN_TUBE);
-                stuck = 0;
-            }
-            Err(Halt::Escaped) if by_jumps && least_tube < MAX_TUBE * (1.0 + patch.norm(&patch.at.x)) => {
-                least_tube *= TUBE_GROWTH;
                 stuck = 0;
             }
             // Still inside: it is a jump that leads out, and all rows must see it.
@@ -153,7 +143,7 @@ pub(super) fn follow(patch: &mut Patch, mut moments: Moments, stop: f64, ctx: &m
             stuck = 0;
             outdated = true;
         }
-        if outdated || (!nested && !by_jumps && other_columns(patch, &moments.columns)) {
+        if outdated || (!nested && other_columns(patch, &moments.columns)) {
             let Some(renewed) = renewed(patch, &mut near) else { return Ok(()) };
             moments = renewed;
         }

@@ -58,9 +58,7 @@ impl Moments {
         if !problem.loss.is_squared_residual() {
             return None;
         }
-        // A jump may take a column past its bound, and the next one back again, before anybody looks.
-        let by_jumps = !problem.pacing.is_continuous();
-        let columns = if by_jumps { (0..patch.cols()).collect() } else { patch.working_columns() };
+        let columns = patch.working_columns();
         let m = columns.len();
         let (width, pairs) = (m + 1, (m + 1) * (m + 2) / 2);
         let zones = 0..problem.pacing.zones().len();
