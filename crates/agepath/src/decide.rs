@@ -135,21 +135,7 @@ impl Choice {
         reasons: Reasons,
         judged: (&Distances, Yardstick),
     ) -> Choice {
-        let Inspection { point, suspects, standing, noise_fraction } =
-            Inspection::new(prepared, path, point, Some(judged), None);
-        let ordinary_score = selection.ordinary;
-        let (held_out, ordinary_held_out) = (None, None);
-        Choice {
-            selection,
-            reasons,
-            point,
-            suspects,
-            standing,
-            noise_fraction,
-            ordinary_score,
-            held_out,
-            ordinary_held_out,
-        }
+        finish(prepared, path, (point, selection), reasons, (Some(judged), HeldOut::default()))
     }
 
     /// The ordinary fit in place of this choice, which is of one class of several.
@@ -189,7 +175,7 @@ pub fn decide(
     let why = format!("best held-out {}", selection.metric);
     let reasons =
         Reasons { branch: path.direction.name().into(), why, ordinary: false, judged: true, alternatives: Vec::new() };
-    Ok(finish(prepared, path, (point, selection), reasons, (held_out, ordinary_held_out)))
+    Ok(finish(prepared, path, (point, selection), reasons, (None, (held_out, ordinary_held_out))))
 }
 
 /// What held-out rows say.
@@ -257,7 +243,7 @@ pub fn trusting(
         }
         None => plain_selection(select::Candidate { age: point.age, score: 0.0, standard_error: 0.0 }),
     };
-    Ok(finish(prepared, path, (point, selection), reasons, held_out.unwrap_or_default()))
+    Ok(finish(prepared, path, (point, selection), reasons, (None, held_out.unwrap_or_default())))
 }
 
 /// Predictors of training rows by models that did not see them: of what is kept, and of the ordinary fits.
@@ -276,10 +262,10 @@ fn finish(
     path: &Path,
     (point, selection): (Point, Selection),
     reasons: Reasons,
-    (held_out, ordinary_held_out): HeldOut,
+    (judged, (held_out, ordinary_held_out)): (Option<(&Distances, Yardstick)>, HeldOut),
 ) -> Choice {
     let Inspection { point, suspects, standing, noise_fraction } =
-        Inspection::new(prepared, path, point, None, held_out.as_deref());
+        Inspection::new(prepared, path, point, judged, held_out.as_deref());
     let ordinary_score = selection.ordinary;
     Choice {
         selection,
