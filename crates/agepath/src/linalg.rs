@@ -21,6 +21,8 @@ use std::ops::Range;
 pub const SMALL: usize = 24;
 /// A pivot below this share of its diagonal's magnitude is rounding noise: the column depends on the others.
 const DEPENDENT: f64 = 1e-12;
+/// Where columns depend on each other, the first is taken whose pivot is at least this share of the largest.
+const IN_ORDER: f64 = 0.1;
 
 /// aᵀb, with eight running sums so that it vectorises.
 #[inline(always)]
@@ -233,7 +235,7 @@ pub enum Definiteness {
     Indefinite,
 }
 
-/// A = LLᵀ, kept up to date by rank-one changes. Columns that depend on earlier ones are *held*: solves leave a 0 there.
+/// A = LLᵀ, kept up to date by rank-one changes. Columns that depend on the others are *held*: solves leave a 0 there.
 #[derive(Debug, Clone, Default)]
 pub struct Cholesky {
     m: usize,
@@ -256,7 +258,14 @@ impl Cholesky {
             return Definiteness::Positive;
         }
         self.l.copy_from_slice(&a[..m * m]);
-        self.factor_by_rows(magnitude)
+        if self.factor_by_rows(magnitude) {
+            return Definiteness::Positive;
+        }
+        let Some(dependent) = dependent(a, magnitude) else { return Definiteness::Indefinite };
+        self.held = dependent;
+        self.l.copy_from_slice(&a[..m * m]);
+        self.factor_by_rows(magnitude);
+        Definiteness::Semidefinite(self.held.iter().filter(|&&held| held).count())
     }
 
     fn factor_blocked(&mut self, magnitude: &[f64]) -> bool {
@@ -274,9 +283,10 @@ impl Cholesky {
         done.is_ok() && (0..m).all(|j| self.l[j * m + j].powi(2) > DEPENDENT * magnitude[j])
     }
 
-    fn factor_by_rows(&mut self, magnitude: &[f64]) -> Definiteness {
+    /// Factors row by row without the columns that are held, and holds those without a pivot of their own; answers whether
+    /// none is held.
+    fn factor_by_rows(&mut self, magnitude: &[f64]) -> bool {
         let m = self.m;
-        let mut held = 0;
         for i in 0..m {
             let (above, below) = self.l.split_at_mut(i * m);
             let row = &mut below[..=i];
@@ -288,18 +298,15 @@ impl Cholesky {
                 };
             }
             let pivot = row[i] - dot(&row[..i], &row[..i]);
-            if pivot > DEPENDENT * magnitude[i] {
+            if !self.held[i] && pivot > DEPENDENT * magnitude[i] {
                 row[i] = pivot.sqrt();
-            } else if pivot >= -DEPENDENT * magnitude[i] {
+            } else {
                 self.held[i] = true;
                 row.fill(0.0);
                 row[i] = 1.0;
-                held += 1;
-            } else {
-                return Definiteness::Indefinite;
             }
         }
-        if held == 0 { Definiteness::Positive } else { Definiteness::Semidefinite(held) }
+        !self.any_held()
     }
 
     /// How many columns there are.
@@ -382,6 +389,35 @@ impl Cholesky {
     }
 }
 
+/// Which columns of a positive semidefinite `a` depend on the others, by pivots that are each at least a share of the largest
+/// left: those that remain are as independent as can be, and what is left of a dependent one is rounding, not the rounding of
+/// ill-conditioned solves. None: `a` has a direction of negative curvature.
+fn dependent(a: &[f64], magnitude: &[f64]) -> Option<Vec<bool>> {
+    let m = magnitude.len();
+    let entry = |i: usize, j: usize| a[i.max(j) * m + i.min(j)];
+    let mut left: Vec<f64> = (0..m).map(|j| entry(j, j)).collect();
+    let mut pending = vec![true; m];
+    let mut rows: Vec<Vec<f64>> = vec![Vec::new(); m];
+    let share = |left: &[f64], j: usize| if left[j] > DEPENDENT * magnitude[j] { left[j] / magnitude[j] } else { 0.0 };
+    loop {
+        let largest = (0..m).filter(|&j| pending[j]).fold(0.0f64, |top, j| top.max(share(&left, j)));
+        if largest == 0.0 {
+            break;
+        }
+        let pivot = (0..m).find(|&j| pending[j] && share(&left, j) >= IN_ORDER * largest)?;
+        pending[pivot] = false;
+        let root = left[pivot].sqrt();
+        let chosen = std::mem::take(&mut rows[pivot]);
+        for i in (0..m).filter(|&i| pending[i]) {
+            let l = (entry(i, pivot) - dot(&rows[i], &chosen)) / root;
+            rows[i].push(l);
+            left[i] -= l * l;
+        }
+    }
+    let curved_down = |j: usize| pending[j] && left[j] < -DEPENDENT * magnitude[j];
+    (!(0..m).any(curved_down)).then_some(pending)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,6 +484,31 @@ mod tests {
         f.solve(&mut b);
         assert!((b[0] - 1.0).abs() < 1e-12 && (b[1] - 1.0).abs() < 1e-12 && b[2] == 0.0);
         assert_eq!(f.factor(&[1.0, 0.0, 2.0, 1.0], &[1.0, 1.0]), Definiteness::Indefinite);
+    }
+
+    #[test]
+    fn many_dependent_columns_leave_an_accurate_solve() {
+        // Fewer rows than columns, graded sizes: in their order, the columns become nearly dependent long before they are.
+        for (rows, m, seed) in [(20, 33, 1), (40, 60, 2), (70, 90, 3), (5, 12, 4)] {
+            let mut data = random(rows * m, seed);
+            for row in data.chunks_mut(m) {
+                (1..m).for_each(|j| row[j] = row[j - 1] + 0.1 * row[j]);
+            }
+            let mut a = vec![0.0; m * m];
+            data.chunks(m).for_each(|row| rank_one(&mut a, row, 1.0));
+            let mut f = Cholesky::default();
+            assert_eq!(f.factor(&a, &diagonal(&a, m)), Definiteness::Semidefinite(m - rows));
+            let mut b = vec![0.0; m];
+            symmetric_times(&a, &random(m, 9), &mut b);
+            let mut x = b.clone();
+            f.solve(&mut x);
+            let mut back = vec![0.0; m];
+            symmetric_times(&a, &x, &mut back);
+            let size = b.iter().fold(0.0f64, |top, b| top.max(b.abs()));
+            for (back, b) in back.iter().zip(&b) {
+                assert!((back - b).abs() < 1e-10 * size, "{rows} rows, {m} columns: {back} against {b}");
+            }
+        }
     }
 
     #[test]

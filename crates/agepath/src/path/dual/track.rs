@@ -10,6 +10,7 @@ use super::super::twins::Twins;
 use super::super::types::{Cause, End, Kind, Knot, Path, Work};
 use super::Dual;
 use super::fit::FINE;
+use super::land::NEAR_KINK;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
 use crate::space::Products;
@@ -37,12 +38,18 @@ pub(in super::super) fn dual_path(
     let chart = Chart::new(high);
     let (t_low, t_high) = (chart.time(low), chart.time(high));
     let down = options.direction == Direction::Down;
-    let (begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
+    let (mut begin, first, last) = if down { (0.0, t_high, t_low) } else { (t_low, t_low, t_high) };
     let mut dual = Dual::new(problem, products, chart);
     let deadline = options.time_limit.map(|limit| begun + limit);
     let mut watch =
         Watch { callback: watch, chart, start: begin, stop: last, deadline, max_events: None, end: None, asked: begun };
-    let x = start(&mut dual, begin, options, &mut || watch.ask(begin, &Trace::default()) || begun.elapsed() < GRACE);
+    let mut go_on = || watch.ask(begin, &Trace::default()) || begun.elapsed() < GRACE;
+    let mut x = start(&mut dual, begin, options, &mut go_on);
+    if begin != first && x.as_ref().is_err_and(|reason| *reason != Breakdown::OutOfTime) {
+        // Where all rows count fully, nothing may determine the intercept; at any age, the weights do.
+        begin = first;
+        x = start(&mut dual, begin, options, &mut || watch.ask(first, &Trace::default()) || begun.elapsed() < GRACE);
+    }
     let x = x.map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
     let part = (last - first) / PARTS as f64;
     let twins = dual.twins.clone();
@@ -243,7 +250,7 @@ fn follow_to(dual: &mut Dual, knot: &Knot, age: f64, deadline: Option<Instant>) 
     let broken = |reason| Error::NoSolution { age, reason };
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
-    let x = dual.polish(begin, x.clone()).unwrap_or(x);
+    let x = dual.polish(begin, x.clone(), NEAR_KINK).unwrap_or(x);
     follow_on(dual, begin, x, t, deadline).map_err(|halt| match halt {
         Halt::Broken(reason) => broken(reason),
         Halt::Escaped => broken(Breakdown::Stalled),
@@ -271,7 +278,7 @@ pub(in super::super) fn slope(problem: &Problem, products: &Products, high: f64,
     let x = dual.point_at(&theta(problem, point), 1.0 / point.age);
     dual.place_tied(t, &x);
     let stalled = Error::NoSolution { age: point.age, reason: Breakdown::Stalled };
-    let x = dual.polish(t, x).ok_or(stalled)?;
+    let x = dual.polish(t, x, NEAR_KINK).ok_or(stalled)?;
     dual.evaluate(t, &x);
     // λ = 1/u, so dλ/dt = −λ² du/dt.
     let clock = -point.age * point.age * chart.speed(t);
