@@ -121,7 +121,7 @@ pub struct PathArgs {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_hyphen_values = true)]
     time_limit: Option<Duration>,
-    /// Check the path at this many random ages besides its knots [default: 1000; 64 with a kernel, where each costs a step]
+    /// Check the path at this many random ages besides its knots [default: 200; 64 with a kernel, where each costs a step]
     #[arg(long, value_name = "N")]
     certify: Option<usize>,
     /// Threads [default: all cores]

@@ -13,8 +13,9 @@ pub(crate) use krylov::{Solved, solve_near_identity};
 pub use sums::{accumulate, add_small_gram, combine, smallest, sum_of_sizes};
 
 use faer::linalg::cholesky::llt::factor as llt;
+use faer::linalg::evd;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, ColMut, MatMut, MatRef, Par};
 use std::ops::Range;
 
 /// Below this size plain loops beat the library's set-up cost.
@@ -215,12 +216,21 @@ pub fn rank_one(a: &mut [f64], x: &[f64], h: f64) {
 }
 
 /// The eigenvalues of a symmetric matrix, smallest first, and its eigenvectors, one after the other; none if they cannot be found.
+/// On one thread: of these sizes, others would wait more than they work.
 pub fn symmetric_eigen(a: &[f64], m: usize) -> Option<(Vec<f64>, Vec<f64>)> {
-    let found = MatRef::from_row_major_slice(&a[..m * m], m, m).self_adjoint_eigen(faer::Side::Lower);
+    let (mut values, mut vectors) = (vec![0.0; m], vec![0.0; m * m]);
+    let request = evd::self_adjoint_evd_scratch::<f64>(m, evd::ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    let mut memory = faer::dyn_stack::MemBuffer::new(request);
+    let found = evd::self_adjoint_evd(
+        MatRef::from_row_major_slice(&a[..m * m], m, m),
+        ColMut::from_slice_mut(&mut values).as_diagonal_mut(),
+        Some(MatMut::from_column_major_slice_mut(&mut vectors, m, m)),
+        Par::Seq,
+        faer::dyn_stack::MemStack::new(&mut memory),
+        Default::default(),
+    );
     clean_vector_registers();
-    let found = found.ok()?;
-    let values: Vec<f64> = (0..m).map(|k| found.S()[k]).collect();
-    let vectors = (0..m * m).map(|at| found.U()[(at % m, at / m)]).collect();
+    found.ok()?;
     values.iter().all(|v| v.is_finite()).then_some((values, vectors))
 }
 
@@ -248,24 +258,28 @@ pub struct Cholesky {
 impl Cholesky {
     /// Factors `a`. `magnitude[j]` is the size of what was summed into a_jj; pivots are judged against it.
     pub fn factor(&mut self, a: &[f64], magnitude: &[f64]) -> Definiteness {
+        if self.factor_positive(a, magnitude) {
+            return Definiteness::Positive;
+        }
+        let Some(dependent) = dependent(a, magnitude) else { return Definiteness::Indefinite };
+        self.held = dependent;
+        self.l.copy_from_slice(&a[..self.m * self.m]);
+        match self.factor_by_rows(magnitude) {
+            true => Definiteness::Positive,
+            false => Definiteness::Semidefinite(self.held.iter().filter(|&&held| held).count()),
+        }
+    }
+
+    /// Factors `a` if it is positive definite; answers whether it is. If not, there is nothing to solve with.
+    #[must_use]
+    pub fn factor_positive(&mut self, a: &[f64], magnitude: &[f64]) -> bool {
         let m = magnitude.len();
         self.m = m;
         self.l.clear();
         self.l.extend_from_slice(&a[..m * m]);
         self.held.clear();
         self.held.resize(m, false);
-        if m >= SMALL && self.factor_blocked(magnitude) {
-            return Definiteness::Positive;
-        }
-        self.l.copy_from_slice(&a[..m * m]);
-        if self.factor_by_rows(magnitude) {
-            return Definiteness::Positive;
-        }
-        let Some(dependent) = dependent(a, magnitude) else { return Definiteness::Indefinite };
-        self.held = dependent;
-        self.l.copy_from_slice(&a[..m * m]);
-        self.factor_by_rows(magnitude);
-        Definiteness::Semidefinite(self.held.iter().filter(|&&held| held).count())
+        if m >= SMALL { self.factor_blocked(magnitude) } else { self.factor_by_rows(magnitude) }
     }
 
     fn factor_blocked(&mut self, magnitude: &[f64]) -> bool {
@@ -400,9 +414,12 @@ fn dependent(a: &[f64], magnitude: &[f64]) -> Option<Vec<bool>> {
     let mut rows: Vec<Vec<f64>> = vec![Vec::new(); m];
     let share = |left: &[f64], j: usize| if left[j] > DEPENDENT * magnitude[j] { left[j] / magnitude[j] } else { 0.0 };
     loop {
+        if (0..m).any(|j| pending[j] && left[j] < -DEPENDENT * magnitude[j]) {
+            return None;
+        }
         let largest = (0..m).filter(|&j| pending[j]).fold(0.0f64, |top, j| top.max(share(&left, j)));
         if largest == 0.0 {
-            break;
+            return Some(pending);
         }
         let pivot = (0..m).find(|&j| pending[j] && share(&left, j) >= IN_ORDER * largest)?;
         pending[pivot] = false;
@@ -414,8 +431,6 @@ fn dependent(a: &[f64], magnitude: &[f64]) -> Option<Vec<bool>> {
             left[i] -= l * l;
         }
     }
-    let curved_down = |j: usize| pending[j] && left[j] < -DEPENDENT * magnitude[j];
-    (!(0..m).any(curved_down)).then_some(pending)
 }
 
 #[cfg(test)]

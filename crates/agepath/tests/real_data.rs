@@ -68,7 +68,7 @@ fn holds(table: &Table) {
         }
         let ages = default_ages(&prepared.problem).unwrap();
         for direction in [Direction::Down, Direction::Up] {
-            let options = PathOptions { ages, direction, ..PathOptions::default() };
+            let options = PathOptions { ages, direction, certify: Some(1000), ..PathOptions::default() };
             let who = format!("{} {} {direction:?} {ages:?}", table.file, pacing.name);
             match age_path(&prepared.problem, &options, &mut |_: &Progress| ControlFlow::Continue(())) {
                 Ok(path) => {

@@ -7,8 +7,7 @@
 
 use super::scale::{chi_squared_quantile, normal_quantile};
 use crate::dataset::{Dataset, median, weighted_quantile};
-use crate::linalg::Cholesky;
-use faer::{Mat, Side};
+use crate::linalg::{Cholesky, dot, symmetric_eigen};
 
 /// 1/0.6745: from the median absolute deviation to the standard deviation.
 const MAD: f64 = 1.4826;
@@ -174,7 +173,7 @@ fn correlation(columns: &[Vec<f64>]) -> Vec<f64> {
     let mut out = vec![0.0; p * p];
     for a in 0..p {
         for b in 0..=a {
-            let value = if a == b { 1.0 } else { crate::linalg::dot(&centred[a], &centred[b]) };
+            let value = if a == b { 1.0 } else { dot(&centred[a], &centred[b]) };
             (out[a * p + b], out[b * p + a]) = (value, value);
         }
     }
@@ -184,11 +183,10 @@ fn correlation(columns: &[Vec<f64>]) -> Vec<f64> {
 /// The half of the rows nearest to the middle along the axes of a shape, in robust units of each axis.
 fn first_half(z: &[f64], p: usize, shape: &[f64], half: usize) -> Option<Vec<usize>> {
     let n = z.len() / p;
-    let axes = Mat::from_fn(p, p, |i, j| shape[j * p + i]).self_adjoint_eigen(Side::Lower).ok()?;
-    let axes = axes.U();
+    let (_, axes) = symmetric_eigen(shape, p)?;
     let mut distance = vec![0.0; n];
     for k in 0..p {
-        let along: Vec<f64> = z.chunks_exact(p).map(|row| (0..p).map(|j| row[j] * axes[(j, k)]).sum()).collect();
+        let along: Vec<f64> = z.chunks_exact(p).map(|row| dot(row, &axes[k * p..(k + 1) * p])).collect();
         let Some((middle, spread)) = unit(&along) else { continue };
         distance.iter_mut().zip(&along).for_each(|(d, v)| *d += ((v - middle) / spread).powi(2));
     }

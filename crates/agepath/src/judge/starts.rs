@@ -5,9 +5,8 @@
 //! and the leading eigenvectors of SSᵀ show groups of rows that pull together.
 
 use super::fit::Fitter;
-use crate::linalg::{Cholesky, dot};
+use crate::linalg::{Cholesky, dot, symmetric_eigen};
 use crate::problem::Problem;
-use faer::{Mat, Side};
 use rand::{RngExt, SeedableRng};
 
 /// Random subsets of a few rows: more where rows are few and each try is cheap.
@@ -107,17 +106,16 @@ fn sensitivities(problem: &Problem, rows: &[f64], residuals: &[f64], part: &[usi
             rows[i] * (residuals[i] / (1.0 - own)).powi(2)
         })
         .collect();
-    let mut inner = Mat::<f64>::zeros(m, m);
+    let mut inner = vec![0.0; m * m];
     for (q, d) in basis.iter().zip(&strength) {
         for a in 0..m {
             for b in 0..=a {
-                inner[(a, b)] += d * q[a] * q[b];
+                inner[a * m + b] += d * q[a] * q[b];
             }
         }
     }
-    let eigen = inner.self_adjoint_eigen(Side::Lower).ok()?;
-    let axes = eigen.U();
+    let (_, axes) = symmetric_eigen(&inner, m)?;
     // Eigenvalues come in increasing order.
     let leading = (0..m).rev().take(DIRECTIONS);
-    Some(leading.map(|k| basis.iter().map(|q| (0..m).map(|a| q[a] * axes[(a, k)]).sum()).collect()).collect())
+    Some(leading.map(|k| basis.iter().map(|q| dot(q, &axes[k * m..(k + 1) * m])).collect()).collect())
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::time::Instant;
 
 /// Random ages at which the path is checked unless told otherwise.
-const CHECKS: usize = 1000;
+const CHECKS: usize = 200;
 /// A larger relative residual certifies nothing.
 const PROMISED: f64 = 1e-9;
 /// Ages checked between two looks at the clock.

@@ -55,7 +55,7 @@ pub struct PathOptions {
     pub max_events: Option<usize>,
     /// Stop after this long. Default: no limit.
     pub time_limit: Option<Duration>,
-    /// How many random ages between the knots the certificate checks. Default: 1000 in linear space; 64 in kernel space, where
+    /// How many random ages between the knots the certificate checks. Default: 200 in linear space; 64 in kernel space, where
     /// each is a stop on the way.
     pub certify: Option<usize>,
 }

@@ -5,7 +5,7 @@
 //! curvature, ever further, on whichever side falls; and a Newton step below the rounding of a prediction is the end, whatever
 //! the relative residual says.
 
-use super::trust::Curvature;
+use super::trust::{Curvature, boundary_step};
 use crate::error::Breakdown;
 use crate::linalg::{Definiteness, axpy, dot, symmetric_times};
 use crate::path::curve::{Curve, GoOn, Halt, Landing};
@@ -53,6 +53,18 @@ struct Face {
 impl Face {
     fn pick(&self, step: &[f64]) -> Vec<f64> {
         self.columns.iter().map(|&j| step[j]).collect()
+    }
+
+    /// The Hessian in units in which columns have the same size.
+    fn scaled(&self, scales: &[f64]) -> Vec<f64> {
+        let k = scales.len();
+        let mut out = self.hessian.clone();
+        for p in 0..k {
+            for q in 0..=p {
+                out[p * k + q] /= scales[p] * scales[q];
+            }
+        }
+        out
     }
 
     /// What the model says a step changes.
@@ -166,14 +178,10 @@ impl Patch<'_> {
             }
             let step = match newton.filter(|step| self.norm(step) <= search.radius) {
                 Some(step) => step,
-                None => {
-                    let curved = self.curvature(&face).ok_or(Halt::Broken(Breakdown::Stalled))?;
-                    if self.at_saddle(&face, &curved, residual, &search) {
-                        self.leave(&face, &curved, &mut search)?;
-                        continue;
-                    }
-                    self.within(&face, &curved, search.radius)
-                }
+                None => match self.bounded_step(&face, residual, &mut search)? {
+                    Some(step) => step,
+                    None => continue,
+                },
             };
             if let Some(next) = self.on_face(&face, step, &mut search) {
                 self.take(&face, next, residual, &mut search)?;
@@ -246,25 +254,25 @@ impl Patch<'_> {
         nearest.is_finite() && nearest > self.problem.loss.flat_beyond() && residual > RUNS_AWAY
     }
 
-    fn curvature(&self, face: &Face) -> Option<Curvature> {
-        let k = face.columns.len();
+    /// The best step of the model within the radius; none where this was a saddle, which has been left.
+    fn bounded_step(&mut self, face: &Face, residual: f64, search: &mut Search) -> Result<Option<Vec<f64>>, Halt> {
         let scales: Vec<f64> = face.columns.iter().map(|&j| self.column_scales[j]).collect();
-        let mut scaled = face.hessian.clone();
-        for p in 0..k {
-            for q in 0..=p {
-                scaled[p * k + q] /= scales[p] * scales[q];
-            }
+        let hessian = face.scaled(&scales);
+        let slope: Vec<f64> = face.slope.iter().zip(&scales).map(|(g, s)| g / s).collect();
+        let radius = search.radius * self.problem.predictor_scale;
+        // Only where nothing pulls can it be a saddle.
+        if residual > STAGNATED
+            && let Some(p) = boundary_step(&hessian, &slope, radius)
+        {
+            return Ok(Some(self.unscaled(face, &p)));
         }
         let unit = face.magnitude.iter().zip(&scales).fold(0.0f64, |top, (m, s)| top.max(m / (s * s)));
-        Curvature::of(&scaled, k, unit)
-    }
-
-    /// The best step of the model within the radius.
-    fn within(&self, face: &Face, curved: &Curvature, radius: f64) -> Vec<f64> {
-        let scales = || face.columns.iter().map(|&j| self.column_scales[j]);
-        let b: Vec<f64> = face.slope.iter().zip(scales()).map(|(g, s)| g / s).collect();
-        let p = curved.step(&b, radius * self.problem.predictor_scale);
-        self.unscaled(face, &p)
+        let curved = Curvature::of(&hessian, scales.len(), unit).ok_or(Halt::Broken(Breakdown::Stalled))?;
+        if self.at_saddle(&slope, &curved, residual, search) {
+            self.leave(face, &curved, search)?;
+            return Ok(None);
+        }
+        Ok(Some(self.unscaled(face, &curved.step(&slope, radius))))
     }
 
     /// A step in scaled coordinates on the face as one over all columns.
@@ -277,11 +285,9 @@ impl Patch<'_> {
     }
 
     /// Whether this is a saddle, as far as the objective can tell.
-    fn at_saddle(&self, face: &Face, curved: &Curvature, residual: f64, search: &Search) -> bool {
-        let slope =
-            face.slope.iter().zip(&face.columns).map(|(g, &j)| (g / self.column_scales[j]).powi(2)).sum::<f64>();
+    fn at_saddle(&self, slope: &[f64], curved: &Curvature, residual: f64, search: &Search) -> bool {
         let reach = search.radius * self.problem.predictor_scale;
-        curved.least().0 < 0.0 && residual <= STAGNATED && reach * slope.sqrt() < DOUBTFUL * search.noise()
+        curved.least().0 < 0.0 && residual <= STAGNATED && reach * dot(slope, slope).sqrt() < DOUBTFUL * search.noise()
     }
 
     /// Leaves a saddle along its least curvature.

@@ -1,9 +1,10 @@
 //! min over p of bᵀp + ½ pᵀHp within ‖p‖ ≤ radius, for any symmetric H: the subproblem of a trust-region step.
 //!
-//! By the eigen-decomposition of H: the minimiser is −(H + μ)⁻¹b with the μ ≥ max(0, −λ_min) that puts it on the boundary, or
-//! Newton's step where that lies inside (Moré and Sorensen 1983).
+//! The minimiser is −(H + μ)⁻¹b with the μ ≥ max(0, −λ_min) that puts it on the boundary, or Newton's step where that lies inside
+//! (Moré and Sorensen 1983). A few factorisations find it; where the slope has no part along the least curvature, or that itself is
+//! wanted, the eigen-decomposition of H, which costs as much as dozens of them.
 
-use crate::linalg::{axpy, dot, symmetric_eigen};
+use crate::linalg::{Cholesky, axpy, dot, symmetric_eigen};
 
 /// Eigenvalues below this share of the largest are rounding.
 const FLAT: f64 = 1e-13;
@@ -11,6 +12,52 @@ const FLAT: f64 = 1e-13;
 const ON_BOUNDARY: f64 = 1e-6;
 /// Steps of the search for μ: it converges in a few.
 const MAX_SEARCH: usize = 100;
+/// By factorisations the boundary is met to this share of the radius ...
+const NEAR_BOUNDARY: f64 = 0.1;
+/// ... with so many of them, or not at all.
+const MAX_FACTORS: usize = 12;
+
+/// The minimiser, about on the boundary, by factorisations of H + μ (H a lower triangle); none where that takes too many.
+pub(super) fn boundary_step(h: &[f64], b: &[f64], radius: f64) -> Option<Vec<f64>> {
+    let m = b.len();
+    let size = dot(b, b).sqrt();
+    let diagonal: Vec<f64> = (0..m).map(|j| h[j * m + j]).collect();
+    let off = |i: usize| {
+        let each = (0..m).filter(|&j| j != i);
+        each.map(|j| h[i.max(j) * m + i.min(j)].abs()).sum::<f64>()
+    };
+    // Gershgorin: all eigenvalues are at least `floor`.
+    let floor = (0..m).map(|i| diagonal[i] - off(i)).fold(f64::INFINITY, f64::min);
+    let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
+    let (mut low, mut high) = ((-least).max(0.0), (size / radius - floor).max(0.0));
+    let mut mu = low + 1e-3 * (high - low);
+    let (mut factor, mut shifted) = (Cholesky::default(), h.to_vec());
+    for _ in 0..MAX_FACTORS {
+        (0..m).for_each(|j| shifted[j * m + j] = diagonal[j] + mu);
+        let magnitude: Vec<f64> = diagonal.iter().map(|d| d.abs() + mu).collect();
+        if !factor.factor_positive(&shifted, &magnitude) {
+            low = mu;
+            mu = (low * high).sqrt().max(low + 0.01 * (high - low));
+            continue;
+        }
+        let mut step: Vec<f64> = b.iter().map(|b| -b).collect();
+        factor.solve(&mut step);
+        let length = dot(&step, &step).sqrt();
+        if (length - radius).abs() <= NEAR_BOUNDARY * radius || (mu == 0.0 && length <= radius) {
+            return Some(step);
+        }
+        if length > radius {
+            low = mu
+        } else {
+            high = mu
+        }
+        let mut bent = step;
+        factor.forward(&mut bent);
+        let newton = mu + (length / radius - 1.0) * length * length / dot(&bent, &bent);
+        mu = if low < newton && newton < high { newton } else { (low * high).sqrt().max(low + 0.01 * (high - low)) };
+    }
+    None
+}
 
 /// H by its eigenvalues, smallest first, and eigenvectors.
 #[derive(Debug)]
@@ -108,6 +155,14 @@ mod tests {
             };
             let step = Curvature::of(&entries, 4, 1.0).unwrap().step(&b, radius);
             let length = dot(&step, &step).sqrt();
+            if let Some(near) = boundary_step(&entries, &b, radius) {
+                let reach = dot(&near, &near).sqrt();
+                prop_assert!(reach <= (1.0 + NEAR_BOUNDARY) * radius);
+                // No better than the best in the radius that it has, and hardly worse than the best in the one that was asked for.
+                let best = Curvature::of(&entries, 4, 1.0).unwrap().step(&b, reach);
+                prop_assert!((model(&near) - model(&best)).abs() <= 10.0 * ON_BOUNDARY * (1.0 + model(&best).abs()));
+                prop_assert!(model(&near) <= (1.0 - 2.0 * NEAR_BOUNDARY) * model(&step) + 1e-9);
+            }
             prop_assert!(length <= radius * (1.0 + 1e-5));
             for p in others.chunks(4) {
                 let size = dot(p, p).sqrt().max(1e-12);
