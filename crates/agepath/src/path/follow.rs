@@ -116,6 +116,8 @@ pub(crate) struct Follower<'c, C: Curve> {
     corrected: f64,
     /// Return after the first jump.
     pub stop_after_jump: bool,
+    /// Begin with a hop: jumps from here only lead back to here.
+    pub circling: bool,
     /// Return after this many events.
     pub event_budget: usize,
     /// How far a hop may lead; none: as far as the stop.
@@ -175,6 +177,7 @@ impl<'c, C: Curve> Follower<'c, C> {
             careful: false,
             corrected: 0.0,
             stop_after_jump: false,
+            circling: false,
             event_budget: usize::MAX,
             goal: None,
             changed: (t, Vec::new()),
@@ -190,7 +193,11 @@ impl<'c, C: Curve> Follower<'c, C> {
         let direction = (stop - self.t).signum();
         let goal = self.goal.unwrap_or(stop);
         while (stop - self.t) * direction > 0.0 {
-            match self.follow(stop, record) {
+            let followed = match std::mem::take(&mut self.circling) {
+                true => Err(Halt::Broken(Breakdown::Stalled)),
+                false => self.follow(stop, record),
+            };
+            match followed {
                 Err(Halt::Broken(reason)) if self.curve.is_whole() && self.may_hop(reason, direction) => {
                     if self.hop(goal, reason, record)? && self.stop_after_jump {
                         return Ok(());

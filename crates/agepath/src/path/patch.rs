@@ -16,6 +16,7 @@ use crate::pacing::{Cuts, Weights};
 use crate::problem::{Problem, ROUNDING_FLOOR};
 use crate::space::Design;
 use std::borrow::Cow;
+use std::time::Instant;
 
 /// Of the curvature along H⁻¹x, a flip must leave at least this share by the kept factor; else a fresh one decides.
 const SAFE_SHARE: f64 = 0.7;
@@ -27,6 +28,9 @@ const PULLED: f64 = 1e-9;
 const BACK: f64 = 1e-3;
 /// A landing no further away than this is where it began.
 const NOT_MOVED: f64 = 1e-9;
+/// ... and below this, unless the objective falls by this share of it.
+const BLURRED: f64 = 1e-6;
+const UNSEEN: f64 = 1e-13;
 
 /// Coefficients whose gradient exceeds this share of the bound are part of a window.
 const COLUMN_SHARE: f64 = 0.7;
@@ -128,6 +132,8 @@ pub(crate) struct Patch<'p> {
     pub far: Option<Background>,
     /// How far from the far part's reference curve it may be trusted.
     pub trust: f64,
+    /// When fits are to give up.
+    pub deadline: Option<Instant>,
     pub chart: Chart,
     /// Σ |ψ| over all rows, where there is a background; None: these are all rows.
     pub residual_scale: Option<f64>,
@@ -159,6 +165,7 @@ impl<'p> Patch<'p> {
             col_ids: (0..m).collect(),
             far: None,
             trust: f64::INFINITY,
+            deadline: None,
             chart,
             residual_scale: None,
             membership: Membership::default(),
@@ -198,6 +205,7 @@ impl<'p> Patch<'p> {
             col_ids: cols.iter().map(|&j| parent.col_ids[j]).collect(),
             far: Some(far),
             trust,
+            deadline: parent.deadline,
             chart: parent.chart,
             residual_scale: Some(parent.cancelling()),
             membership,
@@ -670,9 +678,11 @@ impl Curve for Patch<'_> {
         if !self.within_trust() {
             return Err(Halt::Escaped);
         }
-        let moved = self.distance(&x, &start) > NOT_MOVED * (1.0 + self.norm(&x));
-        let size = if moved { euclidean(&x, &start) } else { 0.0 };
+        let (moved, unit) = (self.distance(&x, &start), 1.0 + self.norm(&x));
         let drop = self.merit(t, &start) - self.value();
+        // Close to a fold a point is known less well than elsewhere: what has hardly moved must have fallen.
+        let elsewhere = moved > BLURRED * unit || (moved > NOT_MOVED * unit && drop > UNSEEN * self.value().abs());
+        let size = if elsewhere { euclidean(&x, &start) } else { 0.0 };
         Ok(Landing { x, size, drop })
     }
 

@@ -62,6 +62,12 @@ impl Trace {
         self.events.push(event);
     }
 
+    /// Whether the last events are jumps at this one time, too many to lead anywhere.
+    pub fn is_circling(&self, t: f64) -> bool {
+        let here = |event: &&RawEvent| event.kind == Kind::Jump && (event.t - t).abs() <= SAME_TIME * (1.0 + t.abs());
+        self.events.iter().rev().take(CIRCLE).filter(here).count() == CIRCLE
+    }
+
     /// A stretch that was not followed: one jump, or turning points where it begins.
     pub fn push_hop(&mut self, (t, to): (f64, f64), changes: &[Cause], jump: Option<(f64, f64)>, ran_away: bool) {
         self.hops.push((t, to));
@@ -111,6 +117,10 @@ pub(crate) struct Watch<'w> {
     pub asked: Instant,
 }
 
+/// So many jumps in a row at one time ...
+const CIRCLE: usize = 30;
+/// ... as far as rounding can tell go round in a circle.
+const SAME_TIME: f64 = 1e-14;
 /// A run that is stopped before it has any point may take this long for one.
 pub(crate) const GRACE: Duration = Duration::from_millis(400);
 /// Everybody is asked after so long: steps take from microseconds to seconds.

@@ -71,14 +71,10 @@ pub fn age_path(
         end: None,
         asked: begun,
     };
-    let mut run = Run {
-        patch: Patch::whole(problem, chart),
-        trace: Trace::default(),
-        work: Work::default(),
-        watch: &mut watch,
-        options,
-        notes: Vec::new(),
-    };
+    let mut patch = Patch::whole(problem, chart);
+    patch.deadline = watch.deadline.map(|deadline| deadline.max(begun + GRACE));
+    let mut run =
+        Run { patch, trace: Trace::default(), work: Work::default(), watch: &mut watch, options, notes: Vec::new() };
     let end = run.follow(begin, first, last)?;
     let Run { patch, trace, mut work, notes, .. } = run;
     work.factorizations += patch.counters.factorizations;
@@ -180,6 +176,7 @@ impl Run<'_, '_, '_> {
     /// Stopped before the interval was reached: its first point, solved from where we are, if that is quick.
     fn first_point(&mut self, first: f64, end: End) -> Result<End> {
         let begun = Instant::now();
+        self.patch.deadline = Some(begun + GRACE);
         let mut x = self.patch.at.x.clone();
         x.resize(self.patch.cols(), 0.0);
         self.patch.evaluate_by_value(first, &x);

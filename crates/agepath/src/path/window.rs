@@ -218,9 +218,11 @@ pub(super) fn directly(
 ) -> Result<(), Halt> {
     let (t, x) = (patch.at.t, patch.at.x.clone());
     let (col_ids, columns) = (patch.col_ids.clone(), patch.problem.design.cols());
+    let circling = ctx.trace.is_circling(t);
     let mut recorder =
         Recorder { trace: ctx.trace, watch: ctx.watch, col_ids: &col_ids, columns, keep_moves: depth == 0 };
     let mut follower = Follower::new(patch, t, x);
+    follower.circling = circling;
     follower.goal = (depth == 0).then_some(ctx.goal);
     match until {
         Until::Stop => {}

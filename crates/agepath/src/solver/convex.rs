@@ -11,6 +11,7 @@ use crate::loss::Losses;
 use crate::path::far::FarAt;
 use crate::path::patch::Patch;
 use crate::problem::ROUNDING_FLOOR;
+use std::time::Instant;
 
 /// Stop at this relative KKT residual.
 const CONVERGED: f64 = 1e-12;
@@ -69,6 +70,9 @@ impl Patch<'_> {
             }
             if !here.value.is_finite() {
                 return Err(Breakdown::Unbounded);
+            }
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(Breakdown::OutOfTime);
             }
             last = here.kkt;
             let step = self.proximal_step(&x, &here);

@@ -6,6 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::linalg;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Dense rows, stored by columns: every kernel then runs over samples, whatever the number of features.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +19,11 @@ pub struct Dense {
 
 /// Rows handled together, so that all their columns stay in the cache.
 const GRAM_BLOCK: usize = 256;
+/// A Gram matrix is summed in at most so many parts ...
+const GRAM_PARTS: usize = 8;
+/// ... of at least so many rows, where it takes at least so many products.
+const GRAM_PART_ROWS: usize = 1024;
+const GRAM_SHARED: usize = 1 << 23;
 
 /// Sparse rows in compressed form; with `ones`, a last column of ones follows the stored ones.
 #[derive(Debug, Clone)]
@@ -113,15 +120,34 @@ impl Dense {
         Dense { rows: self.rows, cols, data }
     }
 
-    /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns.
+    /// Lower triangle of `out` (row-major, |columns|²) += X_cᵀ diag(h) X_c over the chosen columns. Many rows are shared out among the
+    /// threads, in parts that do not depend on how many there are.
     pub fn gram(&self, h: &[f64], columns: &[usize], out: &mut [f64]) {
+        let (n, m) = (h.len(), columns.len());
+        let part = n.div_ceil(GRAM_PARTS).max(GRAM_PART_ROWS);
+        if n <= part || n * m * m < GRAM_SHARED {
+            return self.gram_of(0..n, h, columns, out);
+        }
+        let starts: Vec<usize> = (0..n).step_by(part).collect();
+        let sum = |from: usize| {
+            let mut sum = vec![0.0; m * m];
+            self.gram_of(from..n.min(from + part), h, columns, &mut sum);
+            sum
+        };
+        let sums: Vec<Vec<f64>> = starts.into_par_iter().map(sum).collect();
+        sums.iter().for_each(|sum| linalg::add_scaled(1.0, sum, out));
+    }
+
+    fn gram_of(&self, rows: Range<usize>, h: &[f64], columns: &[usize], out: &mut [f64]) {
         let m = columns.len();
         if m < linalg::SMALL {
-            return linalg::add_small_gram(h, m, |p| self.column(columns[p]), out);
+            let part = |p: usize| &self.column(columns[p])[rows.clone()];
+            return linalg::add_small_gram(&h[rows.clone()], m, part, out);
         }
-        for (b, h) in h.chunks(GRAM_BLOCK).enumerate() {
-            let part = |p: usize| &self.column(columns[p])[b * GRAM_BLOCK..b * GRAM_BLOCK + h.len()];
-            linalg::add_weighted_gram(h, m, part, out);
+        for from in rows.clone().step_by(GRAM_BLOCK) {
+            let block = from..rows.end.min(from + GRAM_BLOCK);
+            let part = |p: usize| &self.column(columns[p])[block.clone()];
+            linalg::add_weighted_gram(&h[block.clone()], m, part, out);
         }
     }
 }
