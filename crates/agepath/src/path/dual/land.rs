@@ -209,7 +209,8 @@ impl Dual<'_> {
         each.map(pull).sum::<f64>() - step[n] * beta.iter().sum::<f64>()
     }
 
-    /// Newton with the active set following by value, from samples `near` a kink held there; None if it begins or ends where there is no minimiser near.
+    /// Newton with the active set following by value, samples that are `near` a kink being held there at first; None if it begins or
+    /// ends where there is no minimiser near.
     pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>, near: f64) -> Option<Vec<f64>> {
         self.evaluate_by_value(t, &x, near);
         if self.refresh_factor(Need::Verdict) == Stability::Unstable {
