@@ -214,15 +214,18 @@ impl Run<'_, '_, '_> {
         if let Some(given) = &self.options.from {
             return Ok(given.clone());
         }
-        let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
+        let zero = vec![0.0; self.patch.cols()];
         let choice = if self.options.direction == Direction::Down { Start::Full } else { self.options.start };
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);
-        let weights: Vec<f64> = match choice {
-            Start::Full => vec![1.0; n],
+        let fit = match choice {
+            Start::Full => self.patch.fit_ordinary(),
             Start::Zero => return Ok(zero),
-            Start::Random => (0..n).map(|_| rng.random()).collect(),
+            Start::Random => {
+                let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);
+                let weights: Vec<f64> = (0..self.patch.rows()).map(|_| rng.random()).collect();
+                self.patch.fit_weighted(0.0, &zero, &weights)
+            }
         };
-        Ok(self.patch.fit_weighted(0.0, &zero, &weights).map_err(Halt::Broken)?.0)
+        Ok(fit.map_err(Halt::Broken)?.0)
     }
 
     /// The patch at a bounded minimiser that keeps rows, reached from x: at `from` or, where there is none, at the time nearest to it

@@ -154,7 +154,8 @@ impl Patch<'_> {
         x
     }
 
-    fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
+    /// Descends from x at time t. Sets membership, evaluation and factor at the end.
+    pub(crate) fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         self.evaluate_by_value(t, &x);
         let radius = FIRST_RADIUS * (1.0 + self.norm(&x));
         let (value, last) = (self.value(), f64::INFINITY);
@@ -184,7 +185,13 @@ impl Patch<'_> {
                 },
             };
             if let Some(next) = self.on_face(&face, step, &mut search) {
-                self.take(&face, next, residual, &mut search)?;
+                if self.distance(&next, &search.x) <= BELOW_ROUNDING * (1.0 + self.norm(&next)) {
+                    // A coefficient that was nothing but rounding has come to its bound: another face, no other point.
+                    self.evaluate_by_value(t, &next);
+                    search.x = next;
+                } else {
+                    self.take(&face, next, residual, &mut search)?;
+                }
             }
         }
         Err(Halt::Broken(Breakdown::Newton { residual: search.last }))
