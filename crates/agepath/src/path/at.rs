@@ -225,8 +225,6 @@ fn retrace(
     let mut ctx = Context { trace: &mut trace, watch: &mut watch, work: &mut work, goal: t, levels: Vec::new() };
     match window::follow(patch, t, &mut ctx, 0) {
         Ok(()) => Ok(patch.at.x.clone()),
-        Err(super::curve::Halt::Broken(reason)) => Err(reason),
-        Err(super::curve::Halt::Stopped) => Err(Breakdown::OutOfTime),
-        Err(_) => Err(Breakdown::Stalled),
+        Err(halt) => Err(halt.reason()),
     }
 }

@@ -58,6 +58,17 @@ pub(crate) enum Halt {
     Stopped,
 }
 
+impl Halt {
+    /// Why there is no solution, for whoever has no other way to go on.
+    pub fn reason(self) -> Breakdown {
+        match self {
+            Halt::Broken(reason) => reason,
+            Halt::Escaped => Breakdown::Stalled,
+            Halt::Stopped => Breakdown::OutOfTime,
+        }
+    }
+}
+
 /// Answers whether to go on.
 pub(crate) type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 

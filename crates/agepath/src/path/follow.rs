@@ -46,7 +46,7 @@ const BEHIND: f64 = 0.5;
 /// ... and further, so many times in all, where it has not ended yet.
 const FOLD_LOOKS: usize = 4;
 /// Times that differ by less, relatively, are the same.
-const SAME_TIME: f64 = 4.0 * f64::EPSILON;
+pub(super) const SAME_TIME: f64 = 4.0 * f64::EPSILON;
 /// A step of this length, relative to 1 + |t|, that fails means that the curve ends here: a fold.
 const LEAST_STEP: f64 = 1e-9;
 /// Share of the way to a fold that is left after one step ...

@@ -713,7 +713,8 @@ impl Curve for Patch<'_> {
     }
 
     fn ordinary(&mut self, _: GoOn<'_>) -> Option<Vec<f64>> {
-        self.fit_ordinary().ok().map(|(x, ..)| x)
+        let (zero, ones) = (vec![0.0; self.cols()], vec![1.0; self.rows()]);
+        self.fit_weighted(0.0, &zero, &ones).ok().map(|(x, ..)| x)
     }
 
     fn changes(&self) -> Vec<Cause> {

@@ -1,7 +1,7 @@
 //! What has been found so far, and whether to go on.
 
 use super::chart::Chart;
-use super::follow::{Record, Step};
+use super::follow::{Record, SAME_TIME, Step};
 use super::options::Progress;
 use super::types::{Cause, End, Kind};
 use std::ops::ControlFlow;
@@ -117,10 +117,8 @@ pub(crate) struct Watch<'w> {
     pub asked: Instant,
 }
 
-/// So many jumps in a row at one time ...
+/// So many jumps in a row at one time go round in a circle.
 const CIRCLE: usize = 30;
-/// ... as far as rounding can tell go round in a circle.
-const SAME_TIME: f64 = 1e-14;
 /// A run that is stopped before it has any point may take this long for one.
 pub(crate) const GRACE: Duration = Duration::from_millis(400);
 /// Everybody is asked after so long: steps take from microseconds to seconds.

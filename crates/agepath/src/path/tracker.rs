@@ -120,8 +120,7 @@ impl Run<'_, '_, '_> {
         let (begin, first) = match self.start(begin, first, last) {
             Ok(begun) => begun,
             Err(Halt::Stopped) => return self.first_point(first, self.watch.end.unwrap_or(End::Interrupted)),
-            Err(Halt::Escaped) => return Err(Error::NoSolution { age: chart.age(begin), reason: Breakdown::Stalled }),
-            Err(Halt::Broken(reason)) => return Err(Error::NoSolution { age: chart.age(begin), reason }),
+            Err(halt) => return Err(Error::NoSolution { age: chart.age(begin), reason: halt.reason() }),
         };
         let mut end = Ok(());
         if begin != first {
@@ -163,8 +162,7 @@ impl Run<'_, '_, '_> {
         let end = match end {
             Ok(()) => return Ok(End::Complete),
             Err(Halt::Stopped) => self.watch.end.unwrap_or(End::Interrupted),
-            Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(reached), reason },
-            Err(Halt::Escaped) => End::Degenerate { age: chart.age(reached), reason: Breakdown::Stalled },
+            Err(halt) => End::Degenerate { age: chart.age(reached), reason: halt.reason() },
         };
         match (self.trace.knots.is_empty(), end) {
             (false, _) => Ok(end),
@@ -214,18 +212,15 @@ impl Run<'_, '_, '_> {
         if let Some(given) = &self.options.from {
             return Ok(given.clone());
         }
-        let zero = vec![0.0; self.patch.cols()];
+        let (n, zero) = (self.patch.rows(), vec![0.0; self.patch.cols()]);
         let choice = if self.options.direction == Direction::Down { Start::Full } else { self.options.start };
-        let fit = match choice {
-            Start::Full => self.patch.fit_ordinary(),
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);
+        let weights: Vec<f64> = match choice {
+            Start::Full => vec![1.0; n],
             Start::Zero => return Ok(zero),
-            Start::Random => {
-                let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.options.seed);
-                let weights: Vec<f64> = (0..self.patch.rows()).map(|_| rng.random()).collect();
-                self.patch.fit_weighted(0.0, &zero, &weights)
-            }
+            Start::Random => (0..n).map(|_| rng.random()).collect(),
         };
-        Ok(fit.map_err(Halt::Broken)?.0)
+        Ok(self.patch.fit_weighted(0.0, &zero, &weights).map_err(Halt::Broken)?.0)
     }
 
     /// The patch at a bounded minimiser that keeps rows, reached from x: at `from` or, where there is none, at the time nearest to it

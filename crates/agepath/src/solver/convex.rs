@@ -8,7 +8,6 @@ use super::quadratic::Quadratic;
 use crate::error::Breakdown;
 use crate::linalg::{axpy, dot, multiply, sum_of_sizes};
 use crate::loss::Losses;
-use crate::path::curve::Halt;
 use crate::path::far::FarAt;
 use crate::path::patch::Patch;
 use crate::problem::ROUNDING_FLOOR;
@@ -43,25 +42,6 @@ impl Patch<'_> {
     ) -> Result<(Vec<f64>, f64, usize), Breakdown> {
         let here = self.weighted(t, start, weights);
         self.minimise_weighted(t, start, here, weights, CONVERGED)
-    }
-
-    /// The fit that trusts every row. Where columns all but depend on each other proximal Newton may give up; the objective of the path,
-    /// which is the same at t = 0, can be descended all the same.
-    pub(crate) fn fit_ordinary(&mut self) -> Result<(Vec<f64>, f64, usize), Breakdown> {
-        let (zero, ones) = (vec![0.0; self.cols()], vec![1.0; self.rows()]);
-        let fit = self.fit_weighted(0.0, &zero, &ones);
-        if !matches!(fit, Err(Breakdown::Newton { .. })) {
-            return fit;
-        }
-        let deadline = self.deadline;
-        let mut go_on = || deadline.is_none_or(|deadline| Instant::now() < deadline);
-        let x = self.settle(0.0, zero, &mut go_on).map_err(|halt| match halt {
-            Halt::Broken(reason) => reason,
-            Halt::Stopped => Breakdown::OutOfTime,
-            Halt::Escaped => Breakdown::Stalled,
-        })?;
-        let kkt = self.weighted(0.0, &x, &ones).kkt;
-        Ok((x, kkt, MAX_ITERATIONS))
     }
 
     /// The convex fit with the weights of the last evaluation, to within a small share of the way there.

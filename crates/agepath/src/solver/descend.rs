@@ -155,7 +155,7 @@ impl Patch<'_> {
     }
 
     /// Descends from x at time t. Sets membership, evaluation and factor at the end.
-    pub(crate) fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
+    fn settle(&mut self, t: f64, x: Vec<f64>, go_on: GoOn<'_>) -> Result<Vec<f64>, Halt> {
         self.evaluate_by_value(t, &x);
         let radius = FIRST_RADIUS * (1.0 + self.norm(&x));
         let (value, last) = (self.value(), f64::INFINITY);

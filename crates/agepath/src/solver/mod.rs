@@ -38,9 +38,15 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
     {
         return Err(Error::Shape { what: "weights", expected: n, found: w.len() });
     }
+    let ones;
+    let weights = match weights {
+        Some(w) => w,
+        None => {
+            ones = vec![1.0; n];
+            &ones
+        }
+    };
     if let Some(products) = &problem.products {
-        let ones = vec![1.0; n];
-        let weights = weights.unwrap_or(&ones);
         let theta = match products {
             Products::Rows(_) if problem.loss.is_kinked() => {
                 kinked::fit(problem, weights).or_else(|_| dual::fit(problem, products, weights))
@@ -52,11 +58,9 @@ pub fn fit(problem: &Problem, weights: Option<&[f64]>) -> Result<Fit> {
         return Ok(Fit { theta, kkt, iterations: 1 });
     }
     let mut patch = Patch::whole(problem, Chart::new(1.0));
-    let fit = match weights {
-        Some(weights) => patch.fit_weighted(0.0, &vec![0.0; problem.design().cols()], weights),
-        None => patch.fit_ordinary(),
-    };
-    let (theta, kkt, iterations) = fit.map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
+    let start = vec![0.0; problem.design().cols()];
+    let (theta, kkt, iterations) =
+        patch.fit_weighted(0.0, &start, weights).map_err(|reason| Error::NoSolution { age: f64::INFINITY, reason })?;
     Ok(Fit { theta, kkt, iterations })
 }
 

@@ -30,6 +30,7 @@ pub(super) fn boundary_step(h: &[f64], b: &[f64], radius: f64) -> Option<Vec<f64
     let floor = (0..m).map(|i| diagonal[i] - off(i)).fold(f64::INFINITY, f64::min);
     let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
     let (mut low, mut high) = ((-least).max(0.0), (size / radius - floor).max(0.0));
+    let between = |low: f64, high: f64| (low * high).sqrt().max(low + 0.01 * (high - low));
     let mut mu = low + 1e-3 * (high - low);
     let (mut factor, mut shifted) = (Cholesky::default(), h.to_vec());
     for _ in 0..MAX_FACTORS {
@@ -37,7 +38,7 @@ pub(super) fn boundary_step(h: &[f64], b: &[f64], radius: f64) -> Option<Vec<f64
         let magnitude: Vec<f64> = diagonal.iter().map(|d| d.abs() + mu).collect();
         if !factor.factor_positive(&shifted, &magnitude) {
             low = mu;
-            mu = (low * high).sqrt().max(low + 0.01 * (high - low));
+            mu = between(low, high);
             continue;
         }
         let mut step: Vec<f64> = b.iter().map(|b| -b).collect();
@@ -54,7 +55,7 @@ pub(super) fn boundary_step(h: &[f64], b: &[f64], radius: f64) -> Option<Vec<f64
         let mut bent = step;
         factor.forward(&mut bent);
         let newton = mu + (length / radius - 1.0) * length * length / dot(&bent, &bent);
-        mu = if low < newton && newton < high { newton } else { (low * high).sqrt().max(low + 0.01 * (high - low)) };
+        mu = if low < newton && newton < high { newton } else { between(low, high) };
     }
     None
 }

@@ -2,7 +2,7 @@
 //! Newton on the active set finishes.
 
 use super::super::curve::{Curve, GoOn, Halt, Landing, Stability};
-use super::fit::{FINE, FINEST};
+use super::fit::FINE;
 use super::system::Need;
 use super::{Dual, State};
 use crate::error::Breakdown;
@@ -45,9 +45,7 @@ const CONVERGED: f64 = 1e-12;
 /// A residual that no longer falls is accepted below this.
 const STAGNATED: f64 = 1e-10;
 /// Predictors this near to a kink, in units of z, are at it when Newton takes over from SMO.
-pub(super) const NEAR_KINK: f64 = 1e-5;
-/// ... or this near, after a fit that is as fine as can be.
-const CLOSE_KINK: f64 = 10.0 * FINEST;
+const NEAR_KINK: f64 = 1e-5;
 /// Differences of the objective below this share of it are rounding.
 const NOISE: f64 = 1e-13;
 /// Predictors this near to a kink, in units of z, are held there by a fit.
@@ -131,11 +129,11 @@ impl Dual<'_> {
         t: f64,
         mut x: Vec<f64>,
         start: &[f64],
-        (at_least, mut finest): (f64, f64),
+        (at_least, finest): (f64, f64),
         go_on: GoOn<'_>,
     ) -> Result<Vec<f64>, Halt> {
         let continuous = self.problem.pacing.is_continuous();
-        let (mut tried, mut since, mut tolerance, mut near) = (f64::INFINITY, 0, finest, NEAR_KINK);
+        let (mut tried, mut since, mut tolerance) = (f64::INFINITY, 0, finest);
         for _ in 0..MAX_STEPS {
             if !go_on() {
                 return Err(Halt::Stopped);
@@ -148,16 +146,11 @@ impl Dual<'_> {
             if (settled || (continuous && pace <= CRAWL * gone)) && (pace <= AGAIN * tried || since >= RETRY) {
                 (tried, since) = (pace, 0);
                 let accuracy = if pace <= AT_REST * gone { FINE } else { IN_PLACE };
-                if let Some(end) = self.finish(t, &fit, accuracy.max(BASIN * gone.max(pace).max(at_least)), near) {
+                if let Some(end) = self.finish(t, &fit, accuracy.max(BASIN * gone.max(pace).max(at_least))) {
                     return Ok(end);
                 }
-                if pace == 0.0 && finest <= FINEST {
-                    return Err(Halt::Broken(Breakdown::Stalled));
-                }
                 if pace == 0.0 {
-                    // Samples are closer together than this fit can tell.
-                    (finest, tolerance, tried, near) = (FINEST, FINEST, f64::INFINITY, CLOSE_KINK);
-                    continue;
+                    return Err(Halt::Broken(Breakdown::Stalled));
                 }
             }
             since += 1;
@@ -167,8 +160,8 @@ impl Dual<'_> {
     }
 
     /// Newton from an ACS step, if it ends in the same basin.
-    fn finish(&mut self, t: f64, fit: &[f64], within: f64, near: f64) -> Option<Vec<f64>> {
-        let end = self.polish(t, fit.to_vec(), near)?;
+    fn finish(&mut self, t: f64, fit: &[f64], within: f64) -> Option<Vec<f64>> {
+        let end = self.polish(t, fit.to_vec())?;
         let (low, high) = (self.merit(t, &end), self.merit(t, fit));
         let moved = self.distance(&end, fit);
         // Hardly moved: whatever the values say is rounding.
@@ -209,10 +202,9 @@ impl Dual<'_> {
         each.map(pull).sum::<f64>() - step[n] * beta.iter().sum::<f64>()
     }
 
-    /// Newton with the active set following by value, samples that are `near` a kink being held there at first; None if it begins or
-    /// ends where there is no minimiser near.
-    pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>, near: f64) -> Option<Vec<f64>> {
-        self.evaluate_by_value(t, &x, near);
+    /// Newton with the active set following by value; None if it begins or ends where there is no minimiser near.
+    pub(super) fn polish(&mut self, t: f64, mut x: Vec<f64>) -> Option<Vec<f64>> {
+        self.evaluate_by_value(t, &x, NEAR_KINK);
         if self.refresh_factor(Need::Verdict) == Stability::Unstable {
             return None;
         }

@@ -10,7 +10,6 @@ use super::super::twins::Twins;
 use super::super::types::{Cause, End, Kind, Knot, Path, Work};
 use super::Dual;
 use super::fit::FINE;
-use super::land::NEAR_KINK;
 use crate::error::{Breakdown, Error, Result};
 use crate::problem::Problem;
 use crate::space::Products;
@@ -43,12 +42,13 @@ pub(in super::super) fn dual_path(
     let deadline = options.time_limit.map(|limit| begun + limit);
     let mut watch =
         Watch { callback: watch, chart, start: begin, stop: last, deadline, max_events: None, end: None, asked: begun };
-    let mut go_on = || watch.ask(begin, &Trace::default()) || begun.elapsed() < GRACE;
-    let mut x = start(&mut dual, begin, options, &mut go_on);
+    let mut start_at =
+        |t: f64| start(&mut dual, t, options, &mut || watch.ask(t, &Trace::default()) || begun.elapsed() < GRACE);
+    let mut x = start_at(begin);
     if begin != first && x.as_ref().is_err_and(|reason| *reason != Breakdown::OutOfTime) {
         // Where all rows count fully, nothing may determine the intercept; at any age, the weights do.
         begin = first;
-        x = start(&mut dual, begin, options, &mut || watch.ask(first, &Trace::default()) || begun.elapsed() < GRACE);
+        x = start_at(begin);
     }
     let x = x.map_err(|reason| Error::NoSolution { age: chart.age(begin), reason })?;
     let part = (last - first) / PARTS as f64;
@@ -88,8 +88,7 @@ pub(in super::super) fn dual_path(
     let end = match outcome {
         Ok(()) => End::Complete,
         Err(Halt::Stopped) => log.watch.end.unwrap_or(End::Interrupted),
-        Err(Halt::Broken(reason)) => End::Degenerate { age: chart.age(t), reason },
-        Err(Halt::Escaped) => End::Degenerate { age: chart.age(t), reason: Breakdown::Stalled },
+        Err(halt) => End::Degenerate { age: chart.age(t), reason: halt.reason() },
     };
     if log.trace.knots.is_empty() {
         if let End::Degenerate { age, reason } = end {
@@ -154,11 +153,7 @@ fn start(dual: &mut Dual, t: f64, options: &PathOptions, go_on: GoOn<'_>) -> std
         }
     };
     let here = x.clone();
-    dual.walk(t, x, &here, (ANY_BASIN, FINE), go_on).map_err(|halt| match halt {
-        Halt::Broken(reason) => reason,
-        Halt::Escaped => Breakdown::Stalled,
-        Halt::Stopped => Breakdown::OutOfTime,
-    })
+    dual.walk(t, x, &here, (ANY_BASIN, FINE), go_on).map_err(Halt::reason)
 }
 
 /// Events and the knots around jumps.
@@ -247,15 +242,10 @@ pub(in super::super) fn at(
 
 fn follow_to(dual: &mut Dual, knot: &Knot, age: f64, deadline: Option<Instant>) -> Result<Vec<f64>> {
     let (begin, t) = (dual.chart.time(knot.age), dual.chart.time(age));
-    let broken = |reason| Error::NoSolution { age, reason };
     let x = dual.point_at(&theta(dual.problem, knot), 1.0 / knot.age);
     dual.place_tied(begin, &x);
-    let x = dual.polish(begin, x.clone(), NEAR_KINK).unwrap_or(x);
-    follow_on(dual, begin, x, t, deadline).map_err(|halt| match halt {
-        Halt::Broken(reason) => broken(reason),
-        Halt::Escaped => broken(Breakdown::Stalled),
-        Halt::Stopped => broken(Breakdown::OutOfTime),
-    })
+    let x = dual.polish(begin, x.clone()).unwrap_or(x);
+    follow_on(dual, begin, x, t, deadline).map_err(|halt| Error::NoSolution { age, reason: halt.reason() })
 }
 
 fn follow_on(
@@ -278,7 +268,7 @@ pub(in super::super) fn slope(problem: &Problem, products: &Products, high: f64,
     let x = dual.point_at(&theta(problem, point), 1.0 / point.age);
     dual.place_tied(t, &x);
     let stalled = Error::NoSolution { age: point.age, reason: Breakdown::Stalled };
-    let x = dual.polish(t, x, NEAR_KINK).ok_or(stalled)?;
+    let x = dual.polish(t, x).ok_or(stalled)?;
     dual.evaluate(t, &x);
     // λ = 1/u, so dλ/dt = −λ² du/dt.
     let clock = -point.age * point.age * chart.speed(t);
