@@ -6,6 +6,7 @@
 
 mod branch;
 mod choose;
+mod deputies;
 mod distance;
 mod fit;
 mod flags;
@@ -31,8 +32,9 @@ use crate::loss::TargetKind;
 use crate::path::{Direction, Path, PathOptions};
 use crate::prepare::{Prepared, default_ages, round_down};
 use crate::problem::Problem;
+use deputies::Deputies;
 use fit::Fitter;
-use rule::Judge;
+use rule::{Judge, Jury};
 use search::{Ages, Found, search_all};
 use std::time::{Duration, Instant};
 
@@ -170,11 +172,14 @@ fn study_branches(
 ) -> Result<Study> {
     let begun = Instant::now();
     let problem = &prepared.problem;
-    let distances = Distances::new(&prepared.train);
-    let mut fitter = Fitter::new(problem);
+    let deputies = Deputies::of(prepared, options.seed)?;
+    let jury = match &deputies {
+        Some(some) => Jury { problem: &some.problem, distances: Distances::new(&some.train) },
+        None => Jury { problem, distances: Distances::new(&prepared.train) },
+    };
     let searched = match branches {
         Branches::Down | Branches::Up => Vec::new(),
-        _ => search_all(&mut fitter, problem, &distances, options.seed),
+        _ => search_all(&mut Fitter::new(jury.problem), jury.problem, &jury.distances, options.seed),
     };
     let found: Vec<Found> = searched.iter().flatten().cloned().collect();
     let interval = match ages {
@@ -191,7 +196,12 @@ fn study_branches(
         }
         other => other?,
     };
-    let mut judge = Judge { prepared, distances, fitter, found, list: Vec::new(), homes: Vec::new() };
+    let distances = match &deputies {
+        Some(_) => Distances::new(&prepared.train),
+        None => jury.distances.clone(),
+    };
+    let fitter = Fitter::new(problem);
+    let mut judge = Judge { prepared, jury, distances, fitter, found, list: Vec::new(), homes: Vec::new() };
     judge.list.push(Branch { name: base.direction.name().into(), path: base });
     let left = options.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()));
     // Without time for more there are no more branches.

@@ -26,9 +26,16 @@ const MARGIN: f64 = 0.5;
 /// Two fits are one if their predictions differ by less than this share of the scale on average.
 const SAME: f64 = 0.05;
 
+/// The rows that search and judge: all of them, or some that stand for all.
+pub(super) struct Jury<'p> {
+    pub problem: &'p Problem,
+    pub distances: Distances,
+}
+
 /// Makes the choice.
 pub(super) struct Judge<'p> {
     pub prepared: &'p Prepared,
+    pub jury: Jury<'p>,
     pub distances: Distances,
     pub fitter: Fitter<'p>,
     pub found: Vec<Found>,
@@ -169,9 +176,9 @@ impl Judge<'_> {
         for b in 0..self.list.len() {
             candidates.extend(self.ages_of(b).into_iter().filter_map(|age| self.at(b, age)));
         }
-        let fold = grouped_folds(&self.distances, self.problem().rows());
-        let scores = judge_by_folds(self.problem(), &candidates, &fold);
-        let counts = &self.problem().counts;
+        let Jury { problem: jury, distances } = &self.jury;
+        let scores = judge_by_folds(jury, &candidates, &grouped_folds(distances, jury.rows()));
+        let counts = &jury.counts;
         let judged = || scores.iter().enumerate().filter_map(|(k, s)| s.as_ref().map(|s| (k, s)));
         let best = judged().reduce(|a, b| if b.1.mean < a.1.mean { b } else { a });
         let Some((best, score)) = best else {
@@ -213,7 +220,7 @@ impl Judge<'_> {
     /// The curve of the chosen branch, as a selection by held-out rows.
     fn selection(&self, candidates: &[Candidate], scores: &[Option<Score>], kept: usize) -> Option<Selection> {
         let unit = self.prepared.scaling.y_scale;
-        let counts = &self.problem().counts;
+        let counts = &self.jury.problem.counts;
         let entry = |k: usize| {
             let score = scores[k].as_ref()?;
             let age = candidates[k].point.age;

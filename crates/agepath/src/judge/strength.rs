@@ -5,11 +5,12 @@
 //! has more than one vote. The default strength is kept unless another one is better by half a standard error.
 
 use super::choose::{CAP, Score};
+use super::deputies::Deputies;
 use super::distance::Distances;
 use super::fit::Fitter;
 use super::groups::grouped_folds;
 use super::search::{Ages, scale_of};
-use crate::dataset::{DEFAULT_FOLDS, Folds, max_folds};
+use crate::dataset::{DEFAULT_FOLDS, Dataset, Folds, max_folds};
 use crate::error::Result;
 use crate::loss::TargetKind;
 use crate::penalty::Penalty;
@@ -32,13 +33,23 @@ const MARGIN: f64 = 0.5;
 /// those without a strength, are handed back as they are.
 pub fn tuned(prepared: Prepared, seed: u64) -> Result<Prepared> {
     let specs = specs(&prepared);
-    let Some(fold) = folds(&prepared, seed)?.filter(|_| specs.len() > 1) else { return Ok(prepared) };
+    if specs.len() < 2 {
+        return Ok(prepared);
+    }
+    // C counts rows, so that fewer of them would be another problem; α does not.
+    let numbers = prepared.problem.loss().target() == TargetKind::Real;
+    let deputies = if numbers { Deputies::of(&prepared, seed)? } else { None };
+    let (train, jury) = match &deputies {
+        Some(some) => (&some.train, &some.problem),
+        None => (&prepared.train, &prepared.problem),
+    };
+    let Some(fold) = folds(jury, train, seed)? else { return Ok(prepared) };
     let intercept = prepared.problem.has_intercept();
-    let problems = specs.iter().map(|spec| build(&prepared.train, &prepared.scaling, intercept, spec));
+    let problems = specs.iter().map(|spec| build(train, &prepared.scaling, intercept, spec));
     let problems = problems.collect::<Result<Vec<Problem>>>()?;
-    let cap = CAP * unit(&prepared.problem);
+    let cap = CAP * unit(jury);
     let scores: Vec<Option<Score>> = problems.par_iter().map(|problem| best(problem, &fold, cap)).collect();
-    let counts = &prepared.problem.counts;
+    let counts = &jury.counts;
     let given = specs.iter().position(|spec| *spec == prepared.spec);
     let judged = scores.iter().enumerate().filter_map(|(k, s)| s.as_ref().map(|s| (k, s)));
     let Some((found, score)) = judged.reduce(|a, b| if b.1.mean < a.1.mean { b } else { a }) else {
@@ -51,8 +62,8 @@ pub fn tuned(prepared: Prepared, seed: u64) -> Result<Prepared> {
     if kept {
         return Ok(prepared);
     }
-    let mut problems = problems;
-    Ok(Prepared { problem: problems.swap_remove(found), spec: specs[found].clone(), ..prepared })
+    let problem = build(&prepared.train, &prepared.scaling, intercept, &specs[found])?;
+    Ok(Prepared { problem, spec: specs[found].clone(), ..prepared })
 }
 
 /// The given specification with every strength; none where there is nothing to tune.
@@ -82,9 +93,8 @@ fn scaled(penalty: Penalty, factor: f64) -> Option<Penalty> {
 }
 
 /// The fold of each row; none for too few rows.
-fn folds(prepared: &Prepared, seed: u64) -> Result<Option<Vec<usize>>> {
-    let train = &prepared.train;
-    if prepared.problem.loss().target() == TargetKind::Real {
+fn folds(problem: &Problem, train: &Dataset, seed: u64) -> Result<Option<Vec<usize>>> {
+    if problem.loss().target() == TargetKind::Real {
         let enough = train.len() >= super::FEW_ROWS;
         return Ok(enough.then(|| grouped_folds(&Distances::new(train), train.len())));
     }

@@ -21,8 +21,8 @@ use crate::solver::Quadratic;
 const TIED: f64 = 1e-12;
 /// ... and a row that has changed sides goes back only if its loss is clearly on the other side: fits are not exact.
 const CLEARLY: f64 = 1e-9;
-/// ACS steps at one age before giving up: each lowers the objective.
-const MAX_FITS: usize = 100;
+/// ACS steps at one age before giving up. Each lowers the objective, but an avalanche among 10⁵ rows takes hundreds.
+const MAX_FITS: usize = 10_000;
 /// The rows looked at are about this share of all ...
 const NEAR_SHARE: usize = 16;
 /// ... and at least so many.
@@ -82,6 +82,8 @@ struct Normal {
 struct Stairs {
     /// 0: counts, 1: does not.
     zones: Vec<u8>,
+    /// Σ s over all rows.
+    total: f64,
     x: Vec<f64>,
     age: f64,
     stop: f64,
@@ -109,6 +111,7 @@ impl Stairs {
         let mut stairs = Stairs {
             normal: squared.then(|| Normal::of(patch, &zones)),
             zones,
+            total: patch.scale.iter().sum(),
             centre: x.clone(),
             x,
             age,
@@ -293,8 +296,7 @@ impl Stairs {
     /// The objective at x with the present weights.
     fn value(&self, patch: &Patch, x: &[f64], t: f64) -> f64 {
         let Some(normal) = &self.normal else { return patch.merit(t, x) };
-        let total: f64 = patch.scale.iter().sum();
-        normal.value(patch, x) + (total - normal.weight) * self.age
+        normal.value(patch, x) + (self.total - normal.weight) * self.age
     }
 
     fn record(&mut self, patch: &Patch, t: f64, from: &[f64], before: f64, flips: Vec<usize>, ctx: &mut Context) {

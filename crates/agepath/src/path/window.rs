@@ -116,7 +116,8 @@ pub(crate) fn follow(patch: &mut Patch, stop: f64, ctx: &mut Context, depth: usi
                 break;
             }
         }
-        if patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS } {
+        let few = patch.rows() <= if depth == 0 { FEW_ROWS } else { LEAF_ROWS };
+        if few || !can_pay(patch) {
             return directly(patch, stop, ctx, depth, Until::Stop);
         }
         let t0 = patch.at.t;
@@ -186,6 +187,12 @@ fn by_moments(patch: &mut Patch, stop: f64, ctx: &mut Context) -> Result<(), Hal
 /// row, a pass 2m.
 fn worth(m: usize) -> usize {
     (WINDOW_PASSES + m * m / 12) / EVENT_PASSES
+}
+
+/// Whether a window can hold as many events as it is worth: no more rows than it keeps near can change their zone in it. With
+/// hundreds of columns its third-order term alone would not fit into memory.
+fn can_pay(patch: &Patch) -> bool {
+    worth(patch.cols()) as f64 <= NEAR_SHARE * patch.rows() as f64
 }
 
 impl Level {
