@@ -43,6 +43,31 @@ fn the_demonstration_finds_bad_rows() {
     assert_eq!(suspects.lines().count(), 1 + summary["rows"].as_u64().unwrap() as usize);
 }
 
+/// More rows than search and judge: those that do stand for the others, and every row is told of.
+#[test]
+fn of_many_rows_every_one_is_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let n = 12_000;
+    // A Weyl sequence: even, and the same everywhere.
+    let even = |i: usize, step: f64| (i as f64 * step).fract() - 0.5;
+    let is_bad = |i: usize| i % 10 == 3;
+    let mut text = String::from("a,b,y\n");
+    for i in 0..n {
+        let (a, b) = (even(i, 0.618_033_988_749), even(i, 0.754_877_666_246));
+        let y = 3.0 * a - 2.0 * b + 0.2 * even(i, 0.569_840_290_998) + if is_bad(i) { 9.0 } else { 0.0 };
+        text += &format!("{a},{b},{y}\n");
+    }
+    fs::write(dir.path().join("many.csv"), text).unwrap();
+    let ran = agepath(dir.path(), &["path", "many.csv", "-o", "out", "-q"], b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let summary = json(&dir.path().join("out/summary.json"));
+    assert_eq!(summary["complete"], true, "{summary}");
+    let suspects = fs::read_to_string(dir.path().join("out/suspects.csv")).unwrap();
+    assert_eq!(suspects.lines().count(), 1 + n);
+    let rows = suspects.lines().skip(1).map(|line| line.split(',').next().unwrap().parse::<usize>().unwrap());
+    assert!(rows.take(n / 10).all(is_bad));
+}
+
 #[test]
 fn json_is_the_summary_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();

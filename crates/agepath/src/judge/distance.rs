@@ -39,34 +39,74 @@ pub(crate) struct Distances {
     pub z: Vec<f64>,
     /// How many of them there are.
     pub columns: usize,
+    /// Which columns those are, with middle and spread.
+    units: Vec<(usize, f64, f64)>,
+    /// What the distances are measured by.
+    shape: Option<Shape>,
+}
+
+/// Middle and covariance of the rows in the middle.
+#[derive(Debug, Clone)]
+struct Shape {
+    mean: Vec<f64>,
+    factor: Cholesky,
+    /// From squared distances by these to those whose median is that of normal rows.
+    unit: f64,
+}
+
+impl Shape {
+    /// Squared distances of rows.
+    fn distances(&self, z: &[f64]) -> Vec<f64> {
+        let mut work = vec![0.0; self.mean.len()];
+        let distance = z.chunks_exact(self.mean.len()).map(|row| {
+            work.iter_mut().zip(row.iter().zip(&self.mean)).for_each(|(w, (v, m))| *w = v - m);
+            self.factor.forward(&mut work);
+            self.unit * work.iter().map(|v| v * v).sum::<f64>()
+        });
+        distance.collect()
+    }
+}
+
+/// The used columns of all rows in their robust units, row-major.
+fn standardised(data: &Dataset, units: &[(usize, f64, f64)]) -> Vec<f64> {
+    let mut z = Vec::with_capacity(data.len() * units.len());
+    for i in 0..data.len() {
+        let row = data.row(i);
+        z.extend(units.iter().map(|&(j, middle, spread)| (row[j] - middle) / spread));
+    }
+    z
 }
 
 impl Distances {
     /// Of the rows of a data set.
     pub fn new(data: &Dataset) -> Distances {
         let n = data.len();
-        let rows: Vec<Vec<f64>> = (0..n).map(|i| data.row(i).into_owned()).collect();
+        let rows: Vec<_> = (0..n).map(|i| data.row(i)).collect();
         let usable = (0..data.features().len()).filter_map(|j| {
-            let column: Vec<f64> = rows.iter().map(|r| r[j]).collect();
-            unit(&column).map(|(middle, spread)| column.into_iter().map(move |v| (v - middle) / spread).collect())
+            let (middle, spread) = unit(&rows.iter().map(|r| r[j]).collect::<Vec<f64>>())?;
+            Some((j, middle, spread))
         });
-        let columns: Vec<Vec<f64>> = usable.collect();
-        let p = columns.len();
-        let mut z = vec![0.0; n * p];
-        for (j, column) in columns.iter().enumerate() {
-            column.iter().enumerate().for_each(|(i, v)| z[i * p + j] = *v);
-        }
+        let units: Vec<(usize, f64, f64)> = usable.collect();
+        let (p, z) = (units.len(), standardised(data, &units));
         let cutoff = chi_squared_quantile(CENTRAL, p);
         if p == 0 || p as f64 > MOST_COLUMNS_SHARE * n as f64 || p > MOST_COLUMNS {
-            return Distances { square: vec![0.0; n], cutoff, z, columns: p };
+            return Distances { square: vec![0.0; n], cutoff, z, columns: p, units, shape: None };
         }
-        let mut square = smallest_determinant(&z, p, &columns);
+        let mut shape = smallest_determinant(&z, p);
+        let mut square = shape.as_ref().map_or_else(|| vec![0.0; n], |shape| shape.distances(&z));
         let middle = median(square.clone());
-        if middle > 0.0 {
-            let unit = chi_squared_quantile(0.5, p) / middle;
-            square.iter_mut().for_each(|d| *d *= unit);
+        if let Some(shape) = shape.as_mut().filter(|_| middle > 0.0) {
+            shape.unit = chi_squared_quantile(0.5, p) / middle;
+            square.iter_mut().for_each(|d| *d *= shape.unit);
         }
-        Distances { square, cutoff, z, columns: p }
+        Distances { square, cutoff, z, columns: p, units, shape }
+    }
+
+    /// Where other rows of the same kind lie, by what these rows say of the middle.
+    pub fn of(&self, data: &Dataset) -> Distances {
+        let z = standardised(data, &self.units);
+        let square = self.shape.as_ref().map_or_else(|| vec![0.0; data.len()], |shape| shape.distances(&z));
+        Distances { square, z, ..self.clone() }
     }
 
     /// 1 for rows in the middle of X, 0 for the others; at least half of the rows are in the middle.
@@ -97,14 +137,15 @@ fn unit(column: &[f64]) -> Option<(f64, f64)> {
     (spread > NO_SPREAD * size && values.len() > FEW_VALUES).then_some((middle, spread))
 }
 
-/// Squared distances by the best of all starts.
-fn smallest_determinant(z: &[f64], p: usize, columns: &[Vec<f64>]) -> Vec<f64> {
+/// Middle and covariance by the best of all starts.
+fn smallest_determinant(z: &[f64], p: usize) -> Option<Shape> {
     let n = z.len() / p;
     let half = (n + p).div_ceil(2).min(n);
-    let starts = shapes(z, p, columns).into_iter().filter_map(|shape| first_half(z, p, &shape, half));
-    let found = starts.map(|rows| concentrate(z, p, rows, half));
-    let best = found.reduce(|a, b| if b.0 < a.0 { b } else { a });
-    best.map_or_else(|| vec![0.0; n], |(_, distances)| distances)
+    let columns: Vec<Vec<f64>> = (0..p).map(|j| z.iter().skip(j).step_by(p).copied().collect()).collect();
+    let starts = shapes(z, p, &columns).into_iter().filter_map(|shape| first_half(z, p, &shape, half));
+    let found = starts.filter_map(|rows| concentrate(z, p, rows, half));
+    let size = |shape: &Shape| shape.factor.log_determinant();
+    found.reduce(|a, b| if size(&b) < size(&a) { b } else { a })
 }
 
 /// Correlations that leverage can bend but not break; column-major p × p.
@@ -202,24 +243,23 @@ fn nearest(distance: &[f64], count: usize) -> Vec<usize> {
     order
 }
 
-/// Concentration: the half nearest by the mean and covariance of the half, until it stays. The logarithm of the determinant, and the
-/// squared distances of all rows.
-fn concentrate(z: &[f64], p: usize, mut rows: Vec<usize>, half: usize) -> (f64, Vec<f64>) {
-    let mut best = (f64::INFINITY, vec![0.0; z.len() / p]);
+/// Concentration: the half nearest by the mean and covariance of the half, until it stays.
+fn concentrate(z: &[f64], p: usize, mut rows: Vec<usize>, half: usize) -> Option<Shape> {
+    let mut best = None;
     for _ in 0..MAX_STEPS {
-        let Some(next) = distances_from(z, p, &rows) else { break };
-        let again = nearest(&next.1, half);
-        let settled = again == rows;
-        (best, rows) = (next, again);
-        if settled {
+        let Some(shape) = shape_of(z, p, &rows) else { break };
+        let again = nearest(&shape.distances(z), half);
+        best = Some(shape);
+        if again == rows {
             break;
         }
+        rows = again;
     }
     best
 }
 
-/// ln det of the regularised covariance of some rows, and the squared distances of all rows by it.
-fn distances_from(z: &[f64], p: usize, rows: &[usize]) -> Option<(f64, Vec<f64>)> {
+/// The mean and the regularised covariance of some rows.
+fn shape_of(z: &[f64], p: usize, rows: &[usize]) -> Option<Shape> {
     let count = rows.len() as f64;
     let mut mean = vec![0.0; p];
     for &i in rows {
@@ -233,14 +273,7 @@ fn distances_from(z: &[f64], p: usize, rows: &[usize]) -> Option<(f64, Vec<f64>)
     let magnitude: Vec<f64> = (0..p).map(|j| covariance[j * p + j]).collect();
     let mut factor = Cholesky::default();
     factor.factor(&covariance, &magnitude);
-    let mut work = vec![0.0; p];
-    let distance = z.chunks_exact(p).map(|row| {
-        work.iter_mut().zip(row.iter().zip(&mean)).for_each(|(w, (v, m))| *w = v - m);
-        factor.forward(&mut work);
-        work.iter().map(|v| v * v).sum()
-    });
-    let distance: Vec<f64> = distance.collect();
-    factor.log_determinant().is_finite().then(|| (factor.log_determinant(), distance))
+    factor.log_determinant().is_finite().then_some(Shape { mean, factor, unit: 1.0 })
 }
 
 #[cfg(test)]
@@ -283,6 +316,17 @@ mod tests {
             assert_eq!(inside, 0.0, "{p} columns");
             assert!(good > 0.85 * 280.0, "{p} columns: {good} of 280");
         }
+    }
+
+    #[test]
+    fn rows_lie_where_others_see_them() {
+        let (some, all) = (rows(400, 4, 7), rows(400, 4, 8));
+        let seen = Distances::new(&some);
+        assert_eq!(seen.of(&some).square, seen.square);
+        let (ours, theirs) = (seen.of(&all), Distances::new(&all));
+        let apart = ours.square.iter().zip(&theirs.square).filter(|(a, b)| (*a / *b).ln().abs() > 0.7).count();
+        assert!(apart < 40, "{apart} of 400 rows lie elsewhere");
+        assert!((0..400).filter(|i| i % 10 < 3).all(|i| ours.central()[i] == 0.0));
     }
 
     #[test]

@@ -197,7 +197,7 @@ fn study_branches(
         other => other?,
     };
     let distances = match &deputies {
-        Some(_) => Distances::new(&prepared.train),
+        Some(_) => jury.distances.of(&prepared.train),
         None => jury.distances.clone(),
     };
     let fitter = Fitter::new(problem);
