@@ -25,6 +25,12 @@ mod _agepath {
         crate::options::defaults(py)
     }
 
+    /// The parameters of losses and pacings: by factor and name, default and one line about it.
+    #[pyfunction]
+    fn parameters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        crate::options::parameters(py)
+    }
+
     /// The names that the library's registries know, with one line about each.
     #[pyfunction]
     fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

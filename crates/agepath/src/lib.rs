@@ -37,6 +37,7 @@ pub mod path;
 pub mod penalty;
 pub mod prepare;
 mod problem;
+pub mod registry;
 pub mod report;
 pub mod select;
 pub mod solver;
@@ -44,7 +45,7 @@ pub mod space;
 pub mod suspects;
 
 pub use error::{Breakdown, Error, Result};
-pub use problem::{NewRows, Problem, Spec};
+pub use problem::{Factors, NewRows, Problem, Spec};
 
 /// The README's example, compiled and run with the documentation's tests.
 #[cfg(doctest)]

@@ -9,8 +9,9 @@ use crate::dataset::{
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::model::{Model, Strength};
-use crate::pacing::{PacingParameters, PacingSpec};
+use crate::pacing::PacingSpec;
 use crate::problem::{Problem, Spec};
+use crate::registry::Values;
 use crate::solver::{self, AcsOptions};
 use crate::space::{Kernel, KernelChoice};
 
@@ -75,7 +76,7 @@ pub struct PrepareOptions {
 
 impl Default for PrepareOptions {
     fn default() -> Self {
-        let pacing = PacingSpec::by_name(DEFAULT_PACING, &PacingParameters::default())
+        let pacing = PacingSpec::by_name(DEFAULT_PACING, &Values::default())
             .expect("the default pacing is in the registry: a test builds this");
         PrepareOptions {
             model: None,
@@ -98,8 +99,8 @@ impl PrepareOptions {
         self.pacing.build()?;
         self.kernel.validate()?;
         let models = match &self.model {
-            Some(name) => std::slice::from_ref(Model::by_name(name)?),
-            None => crate::model::REGISTRY,
+            Some(name) => vec![Model::by_name(name)?],
+            None => crate::model::all(),
         };
         for model in models {
             (model.penalty)(&self.strength).validate()?;
@@ -118,7 +119,7 @@ impl PrepareOptions {
 
     /// What is fitted. Rows of the file cannot validate a precomputed kernel.
     pub(crate) fn spec(&self, model: &'static Model) -> Result<Spec> {
-        let preset = Spec::preset(model, &self.strength, self.pacing);
+        let preset = Spec::preset(model, &self.strength, self.pacing.clone());
         let spec = Spec { kernel: self.kernel.resolve(preset.kernel), ..preset };
         if spec.kernel == Some(Kernel::Precomputed) && self.validation != Validation::None {
             return Err(Error::Option {
@@ -363,13 +364,13 @@ mod tests {
 
     #[test]
     fn thresholds_and_ages_match_for_every_pacing() {
-        for entry in crate::pacing::REGISTRY {
-            let pacing = (entry.spec)(&PacingParameters::default());
+        for row in crate::pacing::REGISTRY.rows() {
+            let pacing = PacingSpec::by_name(row.name, &Values::default()).unwrap();
             let prepared = diabetes(&PrepareOptions { pacing, ..PrepareOptions::default() });
             let age = age_of_threshold(&prepared.problem, 2.0);
             let cuts = prepared.problem.pacing().cuts(1.0 / age);
             let last = cuts.as_slice().last().unwrap().value;
-            assert!((2.0 * last - 1.0).abs() < 1e-10, "{}", entry.name);
+            assert!((2.0 * last - 1.0).abs() < 1e-10, "{}", row.name);
         }
     }
 
@@ -379,11 +380,15 @@ mod tests {
         for (name, noise) in [("diabetes", None), ("diabetes", Some("outliers:0.3")), ("diabetes", Some("target:0.3"))]
         {
             for pacing in ["hard", "linear", "mixture"] {
-                let pacing = PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap();
+                let pacing = PacingSpec::by_name(pacing, &Values::default()).unwrap();
                 let table = builtin(name, &ReadOptions::default()).unwrap();
                 let noise = noise.map(|n| n.parse().unwrap());
-                let options =
-                    PrepareOptions { noise, pacing, validation: Validation::None, ..PrepareOptions::default() };
+                let options = PrepareOptions {
+                    noise,
+                    pacing: pacing.clone(),
+                    validation: Validation::None,
+                    ..PrepareOptions::default()
+                };
                 let problem = prepare(&table, &options).unwrap().problem;
                 let ages = default_ages(&problem).unwrap();
                 let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };

@@ -41,13 +41,41 @@ impl Spec {
     pub fn preset(model: &Model, strength: &Strength, pacing: PacingSpec) -> Spec {
         Spec {
             loss: model.loss,
-            loss_parameters: strength.loss,
+            loss_parameters: strength.loss.clone(),
             pacing,
             penalty: (model.penalty)(strength),
             scale: model.scale,
             kernel: model.kernel,
         }
     }
+}
+
+impl Spec {
+    /// The members that the registries know by these names.
+    pub fn factors(&self) -> Result<Factors> {
+        Ok(Factors {
+            loss: loss::by_name(self.loss, &self.loss_parameters)?,
+            pacing: self.pacing.build()?,
+            penalty: self.penalty,
+            scale: self.scale,
+            kernel: self.kernel,
+        })
+    }
+}
+
+/// What to fit, without the data, as objects: a loss or a pacing of your own needs no registry.
+#[derive(Debug)]
+pub struct Factors {
+    /// The loss.
+    pub loss: Box<dyn Loss>,
+    /// The pacing.
+    pub pacing: Box<dyn Pacing>,
+    /// The penalty on the coefficients.
+    pub penalty: Penalty,
+    /// How sample weights become scales.
+    pub scale: SampleScale,
+    /// The kernel; none in linear space.
+    pub kernel: Option<Kernel>,
 }
 
 /// Data and model: everything but the age.
@@ -92,6 +120,17 @@ impl Problem {
         intercept: bool,
         spec: &Spec,
     ) -> Result<Problem> {
+        Self::with_factors(design, target, weights, intercept, spec.factors()?)
+    }
+
+    /// Like [`Problem::new`], with factors that no registry needs to know.
+    pub fn with_factors(
+        design: Design,
+        target: Vec<f64>,
+        weights: Option<&[f64]>,
+        intercept: bool,
+        Factors { loss, pacing, penalty, scale: sample_scale, kernel }: Factors,
+    ) -> Result<Problem> {
         let (n, m) = (design.rows(), design.cols());
         if target.len() != n {
             return Err(Error::Shape { what: "target values", expected: n, found: target.len() });
@@ -99,11 +138,9 @@ impl Problem {
         if n == 0 {
             return Err(Error::Shape { what: "rows", expected: 1, found: 0 });
         }
-        let loss = loss::by_name(spec.loss, &spec.loss_parameters)?;
-        let pacing = spec.pacing.build()?;
-        spec.penalty.validate()?;
+        penalty.validate()?;
         check_target(&target, loss.target(), m - usize::from(intercept))?;
-        let scale = sample_scales(n, weights, spec.scale)?;
+        let scale = sample_scales(n, weights, sample_scale)?;
         let penalised = m - usize::from(intercept);
         let per_column = |strength: f64| {
             let mut v = vec![strength; penalised];
@@ -111,11 +148,11 @@ impl Problem {
             v
         };
         let design = Arc::new(design);
-        let products = dual::products(&design, intercept, spec.kernel, weights, &*loss)?;
-        let ridge = if products.is_some() { dual::ridge(&spec.penalty, &*loss)? } else { 0.0 };
+        let products = dual::products(&design, intercept, kernel, weights, &*loss)?;
+        let ridge = if products.is_some() { dual::ridge(&penalty, &*loss)? } else { 0.0 };
         let column_scales = design.column_scales();
-        let (mut l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        if products.is_none() && spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
+        let (mut l1, l2) = (per_column(penalty.l1()), per_column(penalty.l2()));
+        if products.is_none() && penalty.l1() == 0.0 && penalty.l2() == 0.0 {
             freeze_dependent_columns(&design, &scale, &mut l1);
         }
         let predictor_scale = match loss.target() {

@@ -2,7 +2,8 @@
 //! thresholds are where zones meet, primitives are integrals.
 
 use agepath::loss::{self, Loss, LossParameters, TargetKind};
-use agepath::pacing::{self, Pacing, PacingParameters};
+use agepath::pacing::{self, Pacing};
+use agepath::registry::Values;
 use proptest::prelude::*;
 
 /// Relative distance to a threshold below which a finite difference would reach across it.
@@ -10,14 +11,17 @@ const CLEAR: f64 = 1e-3;
 
 /// Every pacing, with a few values of its parameters.
 fn pacings() -> Vec<Box<dyn Pacing>> {
-    let parameters = [PacingParameters::default(), PacingParameters { gamma: 2.0, a: 0.3 }];
-    let each = |p: &PacingParameters| pacing::REGISTRY.iter().map(|e| (e.spec)(p).build().unwrap()).collect::<Vec<_>>();
+    let parameters = [Values::default(), Values::of(&[("gamma", 2.0), ("a", 0.3)])];
+    let each = |p: &Values| pacing::REGISTRY.rows().iter().map(|row| row.build(p).unwrap()).collect::<Vec<_>>();
     parameters.iter().flat_map(each).collect()
 }
 
 /// Every loss, with two factors.
 fn losses() -> Vec<Box<dyn Loss>> {
-    loss::REGISTRY.iter().flat_map(|e| [1.0, 2.5].map(|c| (e.build)(&LossParameters::with_c(c)))).collect()
+    let build = |row: agepath::registry::Row<dyn Loss>| {
+        [1.0, 2.5].map(|c| row.build(LossParameters::with_c(c).values()).unwrap())
+    };
+    loss::REGISTRY.rows().into_iter().flat_map(build).collect()
 }
 
 /// A target that suits the loss.

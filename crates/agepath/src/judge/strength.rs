@@ -64,9 +64,9 @@ fn specs(prepared: &Prepared) -> Vec<Spec> {
     }
     if problem.loss().target() == TargetKind::Sign {
         let with = |f: f64| {
-            let mut spec = spec.clone();
-            spec.loss_parameters.c *= f;
-            spec
+            let loss_parameters = spec.loss_parameters.clone();
+            let c = f * loss_parameters.c();
+            Spec { loss_parameters: loss_parameters.with_factor(c), ..spec.clone() }
         };
         return CLASS_FACTORS.map(with).to_vec();
     }

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Dataset, ReadOptions, builtin};
     use crate::model::{Model, Strength};
-    use crate::pacing::PacingSpec;
+    use crate::pacing::{Linear, Pacing};
     use crate::path::{Certificate, Direction, End, Event, Kind, PathOptions, Work, age_path};
     use crate::prepare::{PrepareOptions, Validation, prepare, prepare_rows};
     use crate::problem::Spec;
@@ -241,7 +241,7 @@ mod tests {
     fn problem() -> Problem {
         let design = Design::from_row_major(4, 1, &[1.0; 4], false).unwrap();
         let model = Model::by_name("lasso").unwrap();
-        let spec = Spec::preset(model, &Strength::default(), PacingSpec::Linear);
+        let spec = Spec::preset(model, &Strength::default(), Linear.spec());
         Problem::new(design, vec![1.0, 2.0, 3.0, 4.0], None, false, &spec).unwrap()
     }
 
