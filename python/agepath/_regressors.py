@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from . import _agepath
 from ._base import AgePathEstimator
 from ._options import DEFAULTS, with_parameters_of
 
@@ -200,7 +201,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._predictors(X).reshape(-1)
+        return _agepath.responses(self._loss(), self._predictors(X).reshape(-1))
 
 
 class SelfPacedLasso(AgePathRegressor):

@@ -17,7 +17,7 @@ mod _agepath {
     #[pymodule_export]
     use crate::data::{Data, Rows};
     #[pymodule_export]
-    use crate::run::{Run, load, probabilities, restore, solve, suspects_of_classes, winners};
+    use crate::run::{Run, load, probabilities, responses, restore, solve, suspects_of_classes, winners};
 
     /// The library's defaults, by the names that the estimators use.
     #[pyfunction]

@@ -27,6 +27,7 @@ pub mod dataset;
 pub mod decide;
 pub mod error;
 pub mod judge;
+pub mod laws;
 mod linalg;
 pub mod loss;
 mod memory;

@@ -13,6 +13,8 @@ use std::sync::{PoisonError, RwLock};
 pub enum SampleScale {
     /// s_i = ω_i / (2 Σ ω): the Lasso's (1/2n) Σ v r².
     HalfMean,
+    /// s_i = ω_i / Σ ω: the mean of generalised linear models.
+    Mean,
     /// s_i = ω_i: the plain sum of SVM and logistic regression.
     Sum,
 }
@@ -127,6 +129,22 @@ pub const REGISTRY: &[Model] = &[
         scale: SampleScale::Sum,
         penalty: |_| Penalty::L2 { alpha: 1.0 },
         kernel: RBF,
+    },
+    Model {
+        name: "expectile",
+        summary: "|w|^2/2 + C sum v (q or 1 - q)(z - y)^2",
+        loss: "expectile",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
+    },
+    Model {
+        name: "poisson",
+        summary: "(1/n) sum v (exp(z) - yz + y ln y - y) + alpha/2 |w|^2, counts",
+        loss: "poisson",
+        scale: SampleScale::Mean,
+        penalty: |s| Penalty::L2 { alpha: s.alpha },
+        kernel: None,
     },
 ];
 

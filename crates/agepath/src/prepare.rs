@@ -117,6 +117,12 @@ impl PrepareOptions {
         }
     }
 
+    /// How the target is scaled; not at all where a link stands between it and the predictor.
+    fn target_scale_of(&self, spec: &Spec) -> Result<TargetScale> {
+        let scales = loss::by_name(spec.loss, &spec.loss_parameters)?.is_in_units_of_the_target();
+        Ok(if scales { self.target_scale } else { TargetScale::None })
+    }
+
     /// What is fitted. Rows of the file cannot validate a precomputed kernel.
     pub(crate) fn spec(&self, model: &'static Model) -> Result<Spec> {
         let preset = Spec::preset(model, &self.strength, self.pacing.clone());
@@ -203,7 +209,7 @@ pub(crate) fn prepare_parts(
     train.check_target()?;
     // Kernel values are not features.
     let standardize = options.standardize && spec.kernel != Some(Kernel::Precomputed);
-    let (scaling, notices) = Scaling::fit(&train, standardize, options.target_scale);
+    let (scaling, notices) = Scaling::fit(&train, standardize, options.target_scale_of(spec)?);
     let problem = build(&train, &scaling, options.intercept, spec)?;
     let encoding = Encoding::numbers(train.features());
     Ok(Prepared { problem, model, spec: spec.clone(), train, validation, scaling, noise, notices, encoding })
@@ -211,7 +217,7 @@ pub(crate) fn prepare_parts(
 
 /// The decision values of the ordinary fit to clean rows.
 pub(crate) fn boundary(data: &Dataset, spec: &Spec, options: &PrepareOptions) -> Result<Vec<f64>> {
-    let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale);
+    let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale_of(spec)?);
     let problem = build(data, &scaling, options.intercept, spec)?;
     Ok(problem.predict(&solver::fit(&problem, None)?.theta))
 }

@@ -87,7 +87,7 @@ pub struct Problem {
     pub(crate) scale: Vec<f64>,
     /// How many rows each row stands for: see [`row_counts`].
     pub(crate) counts: Vec<f64>,
-    pub(crate) loss: Box<dyn Loss>,
+    pub(crate) loss: Arc<dyn Loss>,
     pub(crate) pacing: Box<dyn Pacing>,
     /// Per column; 0 for the intercept.
     pub(crate) l1: Vec<f64>,
@@ -139,7 +139,7 @@ impl Problem {
             return Err(Error::Shape { what: "rows", expected: 1, found: 0 });
         }
         penalty.validate()?;
-        check_target(&target, loss.target(), m - usize::from(intercept))?;
+        check_target(&target, &*loss, m - usize::from(intercept))?;
         let scale = sample_scales(n, weights, sample_scale)?;
         let penalised = m - usize::from(intercept);
         let per_column = |strength: f64| {
@@ -157,6 +157,7 @@ impl Problem {
         }
         let predictor_scale = match loss.target() {
             TargetKind::Sign => 1.0,
+            TargetKind::Real if !loss.is_in_units_of_the_target() => 1.0,
             TargetKind::Real => Some((target.iter().map(|y| y * y).sum::<f64>() / n as f64).sqrt())
                 .filter(|&rms| rms > 0.0)
                 .unwrap_or(1.0),
@@ -166,7 +167,7 @@ impl Problem {
             target,
             scale,
             counts: row_counts(n, weights),
-            loss,
+            loss: Arc::from(loss),
             pacing,
             l1,
             l2,
@@ -357,17 +358,15 @@ fn freeze_dependent_columns(design: &Design, scale: &[f64], l1: &mut [f64]) {
     (0..m).filter(|&j| factor.is_held(j)).for_each(|j| l1[j] = FROZEN);
 }
 
-fn check_target(target: &[f64], kind: TargetKind, column: usize) -> Result<()> {
+fn check_target(target: &[f64], loss: &dyn Loss, column: usize) -> Result<()> {
     for (row, &value) in target.iter().enumerate() {
         if !value.is_finite() {
             return Err(Error::NotFinite { row, column, value });
         }
-        if kind == TargetKind::Sign && value.abs() != 1.0 {
-            return Err(Error::Option {
-                name: "target",
-                value: format!("{value} in row {row}"),
-                expected: "-1 or +1 for this loss".into(),
-            });
+        let sign = (loss.target() == TargetKind::Sign && value.abs() != 1.0).then_some("-1 or +1 for this loss");
+        if let Some(expected) = sign.or_else(|| loss.needs(value)) {
+            let value = format!("{value} in row {row}");
+            return Err(Error::Option { name: "target", value, expected: expected.into() });
         }
     }
     Ok(())
@@ -413,6 +412,7 @@ fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Resul
     check_weights(weights, n)?;
     let factor = match scale {
         SampleScale::HalfMean => 0.5 / weights.iter().sum::<f64>(),
+        SampleScale::Mean => 1.0 / weights.iter().sum::<f64>(),
         SampleScale::Sum => 1.0,
     };
     Ok(weights.iter().map(|w| w * factor).collect())

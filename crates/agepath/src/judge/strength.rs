@@ -59,7 +59,8 @@ pub fn tuned(prepared: Prepared, seed: u64) -> Result<Prepared> {
 fn specs(prepared: &Prepared) -> Vec<Spec> {
     let spec = &prepared.spec;
     let problem = &prepared.problem;
-    if problem.products.is_some() {
+    // Ages to try are made of residuals in units of the target.
+    if problem.products.is_some() || !problem.loss().is_in_units_of_the_target() {
         return Vec::new();
     }
     if problem.loss().target() == TargetKind::Sign {

@@ -5,15 +5,19 @@
 //! [`REGISTRY`]. The command line, the file format and the law tests read the registry.
 
 mod epsilon_insensitive;
+mod expectile;
 mod hinge;
 mod logistic;
+mod poisson;
 mod quantile;
 mod squared;
 mod squared_hinge;
 
 pub use epsilon_insensitive::EpsilonInsensitive;
+pub use expectile::Expectile;
 pub use hinge::Hinge;
 pub use logistic::Logistic;
+pub use poisson::Poisson;
 pub use quantile::Quantile;
 pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
@@ -139,6 +143,26 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
 
     /// Which targets make sense.
     fn target(&self) -> TargetKind;
+
+    /// What a target would have to be, where `y` is none for this loss.
+    fn needs(&self, _y: f64) -> Option<&'static str> {
+        None
+    }
+
+    /// What is predicted at predictor z, in the units of the target that the loss sees: z itself, unless there is a link.
+    fn response(&self, z: f64) -> f64 {
+        z
+    }
+
+    /// By how much a target is off, signed: y − z, or what is comparable between rows where there is a link.
+    fn residual(&self, z: f64, y: f64) -> f64 {
+        y - z
+    }
+
+    /// Whether a predictor is a target, so that targets may be shifted and scaled. Not so where there is a link.
+    fn is_in_units_of_the_target(&self) -> bool {
+        true
+    }
 
     /// Whether ℓ = (z − y)²: then far rows may be summed up exactly, as moments.
     fn is_squared_residual(&self) -> bool {
@@ -296,6 +320,18 @@ pub static REGISTRY: Registry<dyn Loss> = Registry::new(
             summary: "C max(q (y - z), (1 - q)(z - y)), regression",
             parameters: &[C, quantile::QUANTILE],
             build: &|p| Box::new(Quantile { c: p.get(&C), tau: p.get(&quantile::QUANTILE) }),
+        },
+        Row {
+            name: "expectile",
+            summary: "C q (z - y)^2 below y, C (1 - q)(z - y)^2 above, regression",
+            parameters: &[C, expectile::EXPECTILE],
+            build: &|p| Box::new(Expectile { c: p.get(&C), tau: p.get(&expectile::EXPECTILE) }),
+        },
+        Row {
+            name: "poisson",
+            summary: "exp(z) - yz + y ln y - y, counts",
+            parameters: &[],
+            build: &|_| Box::new(Poisson),
         },
     ],
 );

@@ -14,12 +14,16 @@ mod huber;
 mod linear;
 mod log;
 mod mixture;
+mod polynomial;
+mod welsch;
 
 pub use hard::Hard;
 pub use huber::Huber;
 pub use linear::Linear;
 pub use log::Log;
 pub use mixture::Mixture;
+pub use polynomial::Polynomial;
+pub use welsch::Welsch;
 
 use crate::error::Result;
 use crate::linalg::wide_loop;
@@ -268,5 +272,12 @@ pub static REGISTRY: Registry<dyn Pacing> = Registry::new(
             parameters: &[],
             build: &|_| Box::new(Huber),
         },
+        Row {
+            name: "polynomial",
+            summary: "v = max(0, 1 - loss/age)^p; p = 2 with the squared loss is Tukey's biweight",
+            parameters: &[polynomial::P],
+            build: &|p| Box::new(Polynomial { p: p.get(&polynomial::P) }),
+        },
+        Row { name: "welsch", summary: "v = exp(-loss/age)", parameters: &[], build: &|_| Box::new(Welsch) },
     ],
 );
