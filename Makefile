@@ -1,7 +1,7 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit doc independent browser screenshot bench decide demo docs package soak
+.PHONY: test fmt clippy unit own-factor doc independent browser screenshot bench decide demo docs package soak
 
-test: fmt clippy unit doc independent docs browser
+test: fmt clippy unit own-factor doc independent docs browser
 
 fmt:
 	cargo fmt --all --check
@@ -12,6 +12,10 @@ clippy:
 # The development profile is optimised (see Cargo.toml), so the tests are fast without a second build in release mode.
 unit:
 	cargo test --workspace --locked
+
+# A crate outside the library with a loss and a pacing of its own; it checks what it finds.
+own-factor:
+	cargo run --locked -p own-factor
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

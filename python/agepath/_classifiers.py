@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _agepath
 from ._base import AgePathEstimator
-from ._options import DEFAULTS
+from ._options import DEFAULTS, with_parameters_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ def _is_logistic(estimator):
     return estimator._loss() == "logistic"
 
 
+@with_parameters_of("pacing")
 class AgePathClassifier(ClassifierMixin, AgePathEstimator):
     """Self-paced classification at the age that held-out rows like best.
 
@@ -45,7 +46,8 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
     standardize : bool
         Standardise the columns first (sparse columns are scaled, not centred). ``coef_`` is in the units of the data all
         the same.
-    pacing, pacing_gamma, pacing_a, ages, direction, selection, cv, scoring, random_state, n_jobs, verbose
+    {parameters}
+    pacing, ages, direction, selection, cv, scoring, random_state, n_jobs, verbose
         As in :class:`AgePathRegressor`. With more than two classes a scorer of your own sees each class, as True, against the
         others.
 
@@ -99,8 +101,6 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
         fit_intercept=DEFAULTS["fit_intercept"],
         standardize=DEFAULTS["standardize"],
         pacing=DEFAULTS["pacing"],
-        pacing_gamma=DEFAULTS["pacing_gamma"],
-        pacing_a=DEFAULTS["pacing_a"],
         ages=None,
         direction=DEFAULTS["direction"],
         branches="auto",
@@ -120,8 +120,6 @@ class AgePathClassifier(ClassifierMixin, AgePathEstimator):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.pacing = pacing
-        self.pacing_gamma = pacing_gamma
-        self.pacing_a = pacing_a
         self.ages = ages
         self.direction = direction
         self.branches = branches

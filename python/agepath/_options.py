@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import os
 
@@ -15,11 +16,14 @@ from . import _agepath
 
 DEFAULTS = _agepath.defaults()
 
+#: The parameters of the engine's losses and pacings: by factor and name, default and one line about it.
+PARAMETERS = _agepath.parameters()
+
 #: Parameters that go to the engine under their own names.
 ENGINE = (
-    "model", "loss", "penalty", "alpha", "l1_ratio", "C", "epsilon", "quantile", "kernel", "gamma", "degree", "coef0",
-    "fit_intercept", "standardize", "target_scale", "pacing", "pacing_gamma", "pacing_a", "ages", "direction", "branches", "start",
-    "max_events", "time_limit", "certify",
+    "model", "loss", "penalty", "alpha", "l1_ratio", "kernel", "gamma", "degree", "coef0", "fit_intercept", "standardize",
+    "target_scale", "pacing", "ages", "direction", "branches", "start", "max_events", "time_limit", "certify",
+    *PARAMETERS["loss"], *PARAMETERS["pacing"],
 )  # fmt: skip
 
 #: The engine's penalties that scikit-learn calls otherwise.
@@ -43,6 +47,34 @@ METRICS = {
     "balanced_accuracy": "balanced-accuracy",
     "roc_auc": "auc",
 }
+
+
+def with_parameters_of(*factors):
+    """A class decorator: the parameters of these factors join those that the constructor names itself.
+
+    The engine knows their names, defaults and meanings. In the docstring, ``{parameters}`` stands for them.
+    """
+
+    def decorate(cls):
+        own, signature = cls.__init__, inspect.signature(cls.__init__)
+        known = {name: about for factor in factors for name, about in PARAMETERS[factor].items()}
+        more = {name: about for name, about in known.items() if name not in signature.parameters}
+
+        def __init__(self, *args, **given):
+            for name, (default, _) in more.items():
+                setattr(self, name, given.pop(name, default))
+            own(self, *args, **given)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        added = [inspect.Parameter(name, keyword, default=default) for name, (default, _) in more.items()]
+        __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])
+        cls.__init__ = __init__
+        if cls.__doc__:  # python -OO has none
+            lines = [f"{name} : float, default={default:g}\n        {text}." for name, (default, text) in more.items()]
+            cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines))
+        return cls
+
+    return decorate
 
 
 def engine_options(given, X, y, random_state, *, classifier):

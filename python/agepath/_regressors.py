@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from . import _agepath
 from ._base import AgePathEstimator
-from ._options import DEFAULTS
+from ._options import DEFAULTS, with_parameters_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
 
+@with_parameters_of("loss", "pacing")
 class AgePathRegressor(RegressorMixin, AgePathEstimator):
     """Self-paced regression with the branch and the age that most rows agree on.
 
@@ -25,7 +27,8 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
     Parameters
     ----------
     loss : str, default="squared"
-        ``"squared"``; ``"huber"``; with ``penalty="l2"`` also ``"epsilon_insensitive"`` and ``"quantile"``.
+        ``"squared"``; ``"huber"``; with ``penalty="l2"`` also ``"epsilon_insensitive"``, ``"quantile"``, ``"expectile"`` and
+        ``"poisson"`` (for counts; predictions are means, not their logarithms).
         ``"huber"`` is the squared loss with ``pacing="huber"``: at every age the solution is Huber's regression with that age as
         its threshold, and held-out rows choose it. For a threshold of its own, ``pacing_gamma``, with bad rows left out
         altogether, take the squared loss with ``pacing="mixture"``.
@@ -37,8 +40,6 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         Share of L1 in the elastic net's penalty.
     C : float
         Factor of the losses that have one.
-    epsilon, quantile : float
-        Of the ε-insensitive and of the quantile loss.
     kernel : str or None, default=None
         None: linear in the features, except for losses with several pieces, which have ``"rbf"``. ``"none"``: linear in the
         features, with one coefficient for each, whatever the loss. Else a kernel: ``"linear"``, ``"rbf"``, ``"poly"``,
@@ -55,9 +56,9 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         How y is scaled first. Robust: by median and 1.4826 MAD, so that the square root of an age is a cut-off in robust
         standard deviations.
     pacing : str
-        How weights depend on losses: ``"linear"``, ``"hard"``, ``"mixture"``, ``"log"``, ``"huber"``.
-    pacing_gamma, pacing_a : float
-        Of the mixture and of the log pacing.
+        How weights depend on losses: ``"linear"``, ``"hard"``, ``"mixture"``, ``"log"``, ``"huber"``, ``"polynomial"``,
+        ``"welsch"``.
+    {parameters}
     ages : (float, float) or None, default=None
         Smallest and largest age. None: from the data.
     direction : {"down", "up"}
@@ -127,8 +128,6 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         alpha=DEFAULTS["alpha"],
         l1_ratio=DEFAULTS["l1_ratio"],
         C=DEFAULTS["C"],
-        epsilon=DEFAULTS["epsilon"],
-        quantile=DEFAULTS["quantile"],
         kernel=None,
         gamma=DEFAULTS["gamma"],
         degree=DEFAULTS["degree"],
@@ -137,8 +136,6 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         standardize=DEFAULTS["standardize"],
         target_scale=DEFAULTS["target_scale"],
         pacing=DEFAULTS["pacing"],
-        pacing_gamma=DEFAULTS["pacing_gamma"],
-        pacing_a=DEFAULTS["pacing_a"],
         ages=None,
         direction=DEFAULTS["direction"],
         branches="auto",
@@ -154,8 +151,6 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.C = C
-        self.epsilon = epsilon
-        self.quantile = quantile
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -164,8 +159,6 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         self.standardize = standardize
         self.target_scale = target_scale
         self.pacing = pacing
-        self.pacing_gamma = pacing_gamma
-        self.pacing_a = pacing_a
         self.ages = ages
         self.direction = direction
         self.branches = branches
@@ -208,7 +201,7 @@ class AgePathRegressor(RegressorMixin, AgePathEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._predictors(X).reshape(-1)
+        return _agepath.responses(self._loss(), self._predictors(X).reshape(-1))
 
 
 class SelfPacedLasso(AgePathRegressor):

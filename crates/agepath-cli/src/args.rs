@@ -1,5 +1,6 @@
 //! What can be typed after `agepath path`, and the library's options made of it. Choices and defaults are the library's.
 
+use crate::numbers::{LossNumbers, Numbers, PacingNumbers};
 use crate::reading::ReadArgs;
 use crate::source;
 use agepath::dataset::{self, Encoding, Folds, Noise, ReadOptions, TARGET_SCALES, TargetScale};
@@ -7,9 +8,10 @@ use agepath::decide::DecideOptions;
 use agepath::judge::{Branches, StudyOptions, tuned};
 use agepath::loss::LossParameters;
 use agepath::model::{self, Strength};
-use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::pacing::{self, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Prepared, Validation};
+use agepath::registry::Parameter;
 use agepath::report::{Overwrite, PlotFormat};
 use agepath::select::{METRICS, RULES, Rule};
 use agepath::space::{Gamma, KERNELS, KernelChoice, KernelParameters};
@@ -45,12 +47,8 @@ pub struct PathArgs {
     /// like best in linear space [default: 1]
     #[arg(long, allow_negative_numbers = true)]
     c: Option<Tunable>,
-    /// Half the width of the tube of `svr`
-    #[arg(long, default_value_t = LossParameters::default().epsilon, allow_negative_numbers = true)]
-    epsilon: f64,
-    /// The quantile of `quantile`
-    #[arg(long, default_value_t = LossParameters::default().quantile, allow_negative_numbers = true)]
-    quantile: f64,
+    #[command(flatten)]
+    loss: LossNumbers,
     /// Kernel, or `none` [default: that of the model: rbf for svm, squared-svm, svr and quantile, none for the others]
     #[arg(long, value_parser = kernels())]
     kernel: Option<String>,
@@ -66,12 +64,8 @@ pub struct PathArgs {
     /// Pacing
     #[arg(long, default_value = DEFAULT_PACING, value_parser = pacings())]
     pacing: String,
-    /// Gamma of the mixture pacing
-    #[arg(long, default_value_t = PacingParameters::default().gamma, allow_negative_numbers = true)]
-    pacing_gamma: f64,
-    /// a of the LOG pacing
-    #[arg(long, default_value_t = PacingParameters::default().a, allow_negative_numbers = true)]
-    pacing_a: f64,
+    #[command(flatten)]
+    pacing_numbers: PacingNumbers,
     /// Age interval [default: from the data, printed]
     #[arg(long, value_name = "LO:HI", value_parser = parse_ages, allow_hyphen_values = true)]
     pub ages: Option<(f64, f64)>,
@@ -163,7 +157,6 @@ impl PathArgs {
 
     /// What is made of the data, but for the rows that validate.
     pub fn prepare(&self) -> Result<PrepareOptions> {
-        let parameters = PacingParameters { gamma: self.pacing_gamma, a: self.pacing_a };
         let options = PrepareOptions {
             model: self.reading.model.clone(),
             strength: Strength {
@@ -172,7 +165,7 @@ impl PathArgs {
                 loss: self.loss_parameters(),
             },
             kernel: self.kernel()?,
-            pacing: PacingSpec::by_name(&self.pacing, &parameters)?,
+            pacing: PacingSpec::by_name(&self.pacing, &self.pacing_numbers.0)?,
             intercept: !self.no_intercept,
             standardize: !self.no_standardize,
             target_scale: TargetScale::by_name(&self.target_scale)?,
@@ -209,11 +202,10 @@ impl PathArgs {
     }
 
     fn loss_parameters(&self) -> LossParameters {
-        LossParameters {
-            c: number(self.c, LossParameters::default().c),
-            epsilon: self.epsilon,
-            quantile: self.quantile,
-        }
+        let default = LossParameters::default();
+        let c = number(self.c, default.c());
+        let with = |out: LossParameters, p: &Parameter| out.with(p, self.loss.0.get(p));
+        LossNumbers::list().iter().fold(default, with).with_factor(c)
     }
 
     /// The test rows, read like `table`.
@@ -303,7 +295,7 @@ pub fn choices<'a>(list: impl Iterator<Item = (&'static str, &'a str)>) -> Possi
 
 /// The models.
 pub fn models() -> PossibleValuesParser {
-    choices(model::REGISTRY.iter().map(|m| (m.name, m.summary)))
+    choices(model::all().into_iter().map(|m| (m.name, m.summary)))
 }
 
 fn kernels() -> PossibleValuesParser {
@@ -312,7 +304,7 @@ fn kernels() -> PossibleValuesParser {
 
 /// The pacings.
 pub fn pacings() -> PossibleValuesParser {
-    choices(pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))
+    choices(pacing::REGISTRY.rows().iter().map(|p| (p.name, p.summary)))
 }
 
 fn target_scales() -> PossibleValuesParser {

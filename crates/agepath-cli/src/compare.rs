@@ -8,8 +8,9 @@ use agepath::baseline::{self, Baseline, CompareOptions, Mospl, MosplOptions, com
 use agepath::dataset::Noise;
 use agepath::loss::LossParameters;
 use agepath::model::Strength;
-use agepath::pacing::{PacingParameters, PacingSpec};
+use agepath::pacing::PacingSpec;
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions};
+use agepath::registry::Values;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -28,7 +29,7 @@ pub struct CompareArgs {
     #[arg(long, default_value_t = Strength::default().alpha, allow_negative_numbers = true)]
     alpha: f64,
     /// Loss factor of the classifiers
-    #[arg(long, default_value_t = LossParameters::default().c, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = LossParameters::default().c(), allow_negative_numbers = true)]
     c: f64,
     /// Pacing
     #[arg(long, default_value = DEFAULT_PACING, value_parser = pacings())]
@@ -64,11 +65,11 @@ fn methods() -> PossibleValuesParser {
 
 impl CompareArgs {
     fn options(&self) -> Result<CompareOptions> {
-        let loss = LossParameters { c: self.c, ..LossParameters::default() };
+        let loss = LossParameters::with_c(self.c);
         let prepare = PrepareOptions {
             model: self.reading.model.clone(),
             strength: Strength { alpha: self.alpha, loss, ..Strength::default() },
-            pacing: PacingSpec::by_name(&self.pacing, &PacingParameters::default())?,
+            pacing: PacingSpec::by_name(&self.pacing, &Values::default())?,
             noise: self.noise,
             seed: self.seed,
             ..PrepareOptions::default()

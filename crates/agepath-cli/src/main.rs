@@ -6,6 +6,7 @@ mod classes;
 mod compare;
 mod demo;
 mod explain;
+mod numbers;
 mod output;
 mod path;
 mod predict;

@@ -17,12 +17,18 @@ mod _agepath {
     #[pymodule_export]
     use crate::data::{Data, Rows};
     #[pymodule_export]
-    use crate::run::{Run, load, probabilities, restore, solve, suspects_of_classes, winners};
+    use crate::run::{Run, load, probabilities, responses, restore, solve, suspects_of_classes, winners};
 
     /// The library's defaults, by the names that the estimators use.
     #[pyfunction]
     fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         crate::options::defaults(py)
+    }
+
+    /// The parameters of losses and pacings: by factor and name, default and one line about it.
+    #[pyfunction]
+    fn parameters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        crate::options::parameters(py)
     }
 
     /// The names that the library's registries know, with one line about each.

@@ -6,9 +6,10 @@ use agepath::decide::DecideOptions;
 use agepath::judge::{Branches, tuned};
 use agepath::loss::{self, LossParameters};
 use agepath::model::{self, Model, Strength};
-use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::pacing::{self, PacingSpec};
 use agepath::path::{Direction, PathOptions, Start};
 use agepath::prepare::{DEFAULT_PACING, PrepareOptions, Prepared, Validation};
+use agepath::registry::{Parameter, Values};
 use agepath::select::{METRICS, RULES, Rule, Scorer};
 use agepath::space::{KernelChoice, KernelParameters};
 use numpy::IntoPyArray;
@@ -79,11 +80,7 @@ impl Options {
         let strength = Strength {
             alpha: tunable(options, "alpha")?.unwrap_or(strength.alpha),
             l1_ratio: get(options, "l1_ratio")?.unwrap_or(strength.l1_ratio),
-            loss: LossParameters {
-                c: tunable(options, "C")?.unwrap_or(strength.loss.c),
-                epsilon: get(options, "epsilon")?.unwrap_or(strength.loss.epsilon),
-                quantile: get(options, "quantile")?.unwrap_or(strength.loss.quantile),
-            },
+            loss: loss_parameters(options)?,
         };
         let prepare = PrepareOptions {
             strength,
@@ -214,12 +211,28 @@ fn kernel(options: &Bound<'_, PyDict>) -> PyResult<KernelChoice> {
     name.map_or(Ok(KernelChoice::OfModel), |name| KernelChoice::by_name(&name, &parameters)).map_err(exception)
 }
 
+/// The Python name of a parameter: sklearn writes C in capitals.
+fn python_name(parameter: &Parameter) -> String {
+    if parameter.option == "c" { "C".into() } else { parameter.option.replace('-', "_") }
+}
+
+fn loss_parameters(options: &Bound<'_, PyDict>) -> PyResult<LossParameters> {
+    let mut out = LossParameters::default();
+    for parameter in loss::REGISTRY.parameters() {
+        if let Some(value) = tunable(options, &python_name(&parameter))? {
+            out = out.with(&parameter, value);
+        }
+    }
+    Ok(out)
+}
+
 fn pacing(options: &Bound<'_, PyDict>) -> PyResult<Option<PacingSpec>> {
-    let default = PacingParameters::default();
-    let parameters = PacingParameters {
-        gamma: get(options, "pacing_gamma")?.unwrap_or(default.gamma),
-        a: get(options, "pacing_a")?.unwrap_or(default.a),
-    };
+    let mut parameters = Values::default();
+    for parameter in pacing::REGISTRY.parameters() {
+        if let Some(value) = get(options, &python_name(&parameter))? {
+            parameters.set(parameter.name, value);
+        }
+    }
     let name = get::<String>(options, "pacing")?;
     name.map(|name| PacingSpec::by_name(&name, &parameters)).transpose().map_err(exception)
 }
@@ -230,16 +243,14 @@ fn seconds(value: f64) -> PyResult<Duration> {
 
 /// The library's defaults, by the names that the estimators use.
 pub fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let (prepare, pacing) = (PrepareOptions::default(), PacingParameters::default());
+    let prepare = PrepareOptions::default();
     let out = PyDict::new(py);
     out.set_item("alpha", "auto")?;
     out.set_item("l1_ratio", prepare.strength.l1_ratio)?;
-    out.set_item("C", prepare.strength.loss.c)?;
-    out.set_item("epsilon", prepare.strength.loss.epsilon)?;
-    out.set_item("quantile", prepare.strength.loss.quantile)?;
+    for parameter in loss::REGISTRY.parameters().iter().chain(&pacing::REGISTRY.parameters()) {
+        out.set_item(python_name(parameter), parameter.default)?;
+    }
     out.set_item("pacing", DEFAULT_PACING)?;
-    out.set_item("pacing_gamma", pacing.gamma)?;
-    out.set_item("pacing_a", pacing.a)?;
     out.set_item("fit_intercept", prepare.intercept)?;
     out.set_item("standardize", prepare.standardize)?;
     let scale = TARGET_SCALES.iter().find(|(_, scale, _)| *scale == prepare.target_scale);
@@ -254,6 +265,19 @@ pub fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(out)
 }
 
+/// The parameters of losses and pacings: name in Python, then default and one line about it.
+pub fn parameters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    for (factor, list) in [("loss", loss::REGISTRY.parameters()), ("pacing", pacing::REGISTRY.parameters())] {
+        let named = PyDict::new(py);
+        for parameter in &list {
+            named.set_item(python_name(parameter), (parameter.default, parameter.help))?;
+        }
+        out.set_item(factor, named)?;
+    }
+    Ok(out)
+}
+
 /// The names that the library's registries know, with one line about each.
 pub fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
@@ -264,9 +288,9 @@ pub fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         }
         Ok(names)
     };
-    out.set_item("loss", list(&mut loss::REGISTRY.iter().map(|e| (e.name, e.summary)))?)?;
-    out.set_item("model", list(&mut model::REGISTRY.iter().map(|m| (m.name, m.summary)))?)?;
-    out.set_item("pacing", list(&mut pacing::REGISTRY.iter().map(|p| (p.name, p.summary)))?)?;
+    out.set_item("loss", list(&mut loss::REGISTRY.rows().iter().map(|e| (e.name, e.summary)))?)?;
+    out.set_item("model", list(&mut model::all().iter().map(|m| (m.name, m.summary)))?)?;
+    out.set_item("pacing", list(&mut pacing::REGISTRY.rows().iter().map(|p| (p.name, p.summary)))?)?;
     out.set_item("metric", list(&mut METRICS.iter().map(|m| (m.name, m.summary)))?)?;
     out.set_item("kernel", list(&mut KernelChoice::names())?)?;
     out.set_item("selection", list(&mut RULES.iter().map(|(name, _, summary)| (*name, *summary)))?)?;

@@ -97,7 +97,7 @@ impl Inner {
         let rows = problem.new_rows(scaling.design(matrix, problem.has_intercept())?)?;
         let at = |&age: &f64| {
             let theta = self.path.at(problem, age)?.theta(problem);
-            Ok(rows.predict(&theta).into_iter().map(|z| scaling.predict(z)).collect())
+            Ok(rows.respond(&theta).into_iter().map(|z| scaling.predict(z)).collect())
         };
         ages.par_iter().map(at).collect()
     }
@@ -199,6 +199,17 @@ pub fn suspects_of_classes<'py>(
 #[pyfunction]
 pub fn winners<'py>(py: Python<'py>, z: PyReadonlyArray2<'py, f64>) -> Bound<'py, PyArray1<i64>> {
     column(py, z.as_array().rows().into_iter().map(|row| winner(row.iter().copied()) as i64))
+}
+
+/// What a loss predicts at predictors `z`: `z` itself, unless it has a link.
+#[pyfunction]
+pub fn responses<'py>(
+    py: Python<'py>,
+    loss: &str,
+    z: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let loss = agepath::loss::by_name(loss, &LossParameters::default()).map_err(exception)?;
+    Ok(PyArray1::from_iter(py, z.as_array().iter().map(|&z| loss.response(z))))
 }
 
 /// Probabilities of the classes of a loss that has them: `z` has one column for two classes, else one per class.

@@ -27,6 +27,7 @@ pub mod dataset;
 pub mod decide;
 pub mod error;
 pub mod judge;
+pub mod laws;
 mod linalg;
 pub mod loss;
 mod memory;
@@ -37,6 +38,7 @@ pub mod path;
 pub mod penalty;
 pub mod prepare;
 mod problem;
+pub mod registry;
 pub mod report;
 pub mod select;
 pub mod solver;
@@ -44,7 +46,7 @@ pub mod space;
 pub mod suspects;
 
 pub use error::{Breakdown, Error, Result};
-pub use problem::{NewRows, Problem, Spec};
+pub use problem::{Factors, NewRows, Problem, Spec};
 
 /// The README's example, compiled and run with the documentation's tests.
 #[cfg(doctest)]

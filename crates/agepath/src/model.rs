@@ -5,6 +5,7 @@ use crate::loss::{self, LossParameters, TargetKind};
 use crate::penalty::Penalty;
 use crate::space::{Gamma, Kernel};
 use serde::{Deserialize, Serialize};
+use std::sync::{PoisonError, RwLock};
 
 /// How a sample weight ω_i becomes the scale s_i in front of its loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,12 +13,14 @@ use serde::{Deserialize, Serialize};
 pub enum SampleScale {
     /// s_i = ω_i / (2 Σ ω): the Lasso's (1/2n) Σ v r².
     HalfMean,
+    /// s_i = ω_i / Σ ω: the mean of generalised linear models.
+    Mean,
     /// s_i = ω_i: the plain sum of SVM and logistic regression.
     Sum,
 }
 
 /// Strength parameters of a model; each model reads its own.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Strength {
     /// Penalty strength of the regressions. Default 0.005; 0 or more.
     pub alpha: f64,
@@ -127,14 +130,51 @@ pub const REGISTRY: &[Model] = &[
         penalty: |_| Penalty::L2 { alpha: 1.0 },
         kernel: RBF,
     },
+    Model {
+        name: "expectile",
+        summary: "|w|^2/2 + C sum v (q or 1 - q)(z - y)^2",
+        loss: "expectile",
+        scale: SampleScale::Sum,
+        penalty: |_| Penalty::L2 { alpha: 1.0 },
+        kernel: RBF,
+    },
+    Model {
+        name: "poisson",
+        summary: "(1/n) sum v (exp(z) - yz + y ln y - y) + alpha/2 |w|^2, counts",
+        loss: "poisson",
+        scale: SampleScale::Mean,
+        penalty: |s| Penalty::L2 { alpha: s.alpha },
+        kernel: None,
+    },
 ];
+
+/// Models that the process has added.
+static ADDED: RwLock<Vec<&'static Model>> = RwLock::new(Vec::new());
+
+/// Every model: those of this crate, then what was registered.
+pub fn all() -> Vec<&'static Model> {
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    REGISTRY.iter().chain(added.iter().copied()).collect()
+}
+
+/// Adds a model for the rest of the process, so that its name works in options and in files. Its loss must be known, and its
+/// name must not.
+pub fn register(model: Model) -> Result<&'static Model> {
+    loss::REGISTRY.row(model.loss)?;
+    if all().iter().any(|known| known.name == model.name) {
+        let expected = "a name that is not taken".into();
+        return Err(Error::Option { name: "model", value: model.name.into(), expected });
+    }
+    let model: &'static Model = Box::leak(Box::new(model));
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(model);
+    Ok(model)
+}
 
 impl Model {
     /// The model for a target when none is named: the first in the registry whose loss takes such targets.
     pub fn default_for(kind: TargetKind) -> &'static Model {
         let fits = |model: &&Model| {
-            let entry = loss::REGISTRY.iter().find(|e| e.name == model.loss);
-            entry.is_some_and(|e| (e.build)(&LossParameters::default()).target() == kind)
+            loss::by_name(model.loss, &LossParameters::default()).is_ok_and(|loss| loss.target() == kind)
         };
         // Both kinds of target have a model in the registry: a test asks for each.
         REGISTRY.iter().find(fits).unwrap_or(&REGISTRY[0])
@@ -148,23 +188,19 @@ impl Model {
     /// By the registry name of its loss and the kind of its penalty (none: the first model with that loss).
     pub fn by_factors(loss: &str, penalty: Option<&str>) -> Result<&'static Model> {
         let fits = |m: &&Model| m.loss == loss && penalty.is_none_or(|kind| m.penalty_kind() == kind);
-        REGISTRY.iter().find(fits).ok_or_else(|| Error::UnknownName {
+        all().into_iter().find(fits).ok_or_else(|| Error::UnknownName {
             what: "combination of loss and penalty",
             name: format!("{loss} + {}", penalty.unwrap_or("any")),
-            choices: REGISTRY
-                .iter()
-                .map(|m| format!("{} + {}", m.loss, m.penalty_kind()))
-                .collect::<Vec<_>>()
-                .join(", "),
+            choices: all().iter().map(|m| format!("{} + {}", m.loss, m.penalty_kind())).collect::<Vec<_>>().join(", "),
         })
     }
 
     /// By registry name.
     pub fn by_name(name: &str) -> Result<&'static Model> {
-        REGISTRY.iter().find(|m| m.name == name).ok_or_else(|| Error::UnknownName {
+        all().into_iter().find(|m| m.name == name).ok_or_else(|| Error::UnknownName {
             what: "model",
             name: name.into(),
-            choices: REGISTRY.iter().map(|m| m.name).collect::<Vec<_>>().join(", "),
+            choices: all().iter().map(|m| m.name).collect::<Vec<_>>().join(", "),
         })
     }
 }

@@ -9,8 +9,9 @@ use crate::dataset::{
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::model::{Model, Strength};
-use crate::pacing::{PacingParameters, PacingSpec};
+use crate::pacing::PacingSpec;
 use crate::problem::{Problem, Spec};
+use crate::registry::Values;
 use crate::solver::{self, AcsOptions};
 use crate::space::{Kernel, KernelChoice};
 
@@ -75,7 +76,7 @@ pub struct PrepareOptions {
 
 impl Default for PrepareOptions {
     fn default() -> Self {
-        let pacing = PacingSpec::by_name(DEFAULT_PACING, &PacingParameters::default())
+        let pacing = PacingSpec::by_name(DEFAULT_PACING, &Values::default())
             .expect("the default pacing is in the registry: a test builds this");
         PrepareOptions {
             model: None,
@@ -98,8 +99,8 @@ impl PrepareOptions {
         self.pacing.build()?;
         self.kernel.validate()?;
         let models = match &self.model {
-            Some(name) => std::slice::from_ref(Model::by_name(name)?),
-            None => crate::model::REGISTRY,
+            Some(name) => vec![Model::by_name(name)?],
+            None => crate::model::all(),
         };
         for model in models {
             (model.penalty)(&self.strength).validate()?;
@@ -116,9 +117,15 @@ impl PrepareOptions {
         }
     }
 
+    /// How the target is scaled; not at all where a link stands between it and the predictor.
+    fn target_scale_of(&self, spec: &Spec) -> Result<TargetScale> {
+        let scales = loss::by_name(spec.loss, &spec.loss_parameters)?.is_in_units_of_the_target();
+        Ok(if scales { self.target_scale } else { TargetScale::None })
+    }
+
     /// What is fitted. Rows of the file cannot validate a precomputed kernel.
     pub(crate) fn spec(&self, model: &'static Model) -> Result<Spec> {
-        let preset = Spec::preset(model, &self.strength, self.pacing);
+        let preset = Spec::preset(model, &self.strength, self.pacing.clone());
         let spec = Spec { kernel: self.kernel.resolve(preset.kernel), ..preset };
         if spec.kernel == Some(Kernel::Precomputed) && self.validation != Validation::None {
             return Err(Error::Option {
@@ -202,7 +209,7 @@ pub(crate) fn prepare_parts(
     train.check_target()?;
     // Kernel values are not features.
     let standardize = options.standardize && spec.kernel != Some(Kernel::Precomputed);
-    let (scaling, notices) = Scaling::fit(&train, standardize, options.target_scale);
+    let (scaling, notices) = Scaling::fit(&train, standardize, options.target_scale_of(spec)?);
     let problem = build(&train, &scaling, options.intercept, spec)?;
     let encoding = Encoding::numbers(train.features());
     Ok(Prepared { problem, model, spec: spec.clone(), train, validation, scaling, noise, notices, encoding })
@@ -210,7 +217,7 @@ pub(crate) fn prepare_parts(
 
 /// The decision values of the ordinary fit to clean rows.
 pub(crate) fn boundary(data: &Dataset, spec: &Spec, options: &PrepareOptions) -> Result<Vec<f64>> {
-    let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale);
+    let (scaling, _) = Scaling::fit(data, options.standardize, options.target_scale_of(spec)?);
     let problem = build(data, &scaling, options.intercept, spec)?;
     Ok(problem.predict(&solver::fit(&problem, None)?.theta))
 }
@@ -363,13 +370,13 @@ mod tests {
 
     #[test]
     fn thresholds_and_ages_match_for_every_pacing() {
-        for entry in crate::pacing::REGISTRY {
-            let pacing = (entry.spec)(&PacingParameters::default());
+        for row in crate::pacing::REGISTRY.rows() {
+            let pacing = PacingSpec::by_name(row.name, &Values::default()).unwrap();
             let prepared = diabetes(&PrepareOptions { pacing, ..PrepareOptions::default() });
             let age = age_of_threshold(&prepared.problem, 2.0);
             let cuts = prepared.problem.pacing().cuts(1.0 / age);
             let last = cuts.as_slice().last().unwrap().value;
-            assert!((2.0 * last - 1.0).abs() < 1e-10, "{}", entry.name);
+            assert!((2.0 * last - 1.0).abs() < 1e-10, "{}", row.name);
         }
     }
 
@@ -379,11 +386,15 @@ mod tests {
         for (name, noise) in [("diabetes", None), ("diabetes", Some("outliers:0.3")), ("diabetes", Some("target:0.3"))]
         {
             for pacing in ["hard", "linear", "mixture"] {
-                let pacing = PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap();
+                let pacing = PacingSpec::by_name(pacing, &Values::default()).unwrap();
                 let table = builtin(name, &ReadOptions::default()).unwrap();
                 let noise = noise.map(|n| n.parse().unwrap());
-                let options =
-                    PrepareOptions { noise, pacing, validation: Validation::None, ..PrepareOptions::default() };
+                let options = PrepareOptions {
+                    noise,
+                    pacing: pacing.clone(),
+                    validation: Validation::None,
+                    ..PrepareOptions::default()
+                };
                 let problem = prepare(&table, &options).unwrap().problem;
                 let ages = default_ages(&problem).unwrap();
                 let options = PathOptions { ages, certify: Some(0), ..PathOptions::default() };

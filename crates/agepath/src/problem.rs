@@ -41,13 +41,41 @@ impl Spec {
     pub fn preset(model: &Model, strength: &Strength, pacing: PacingSpec) -> Spec {
         Spec {
             loss: model.loss,
-            loss_parameters: strength.loss,
+            loss_parameters: strength.loss.clone(),
             pacing,
             penalty: (model.penalty)(strength),
             scale: model.scale,
             kernel: model.kernel,
         }
     }
+}
+
+impl Spec {
+    /// The members that the registries know by these names.
+    pub fn factors(&self) -> Result<Factors> {
+        Ok(Factors {
+            loss: loss::by_name(self.loss, &self.loss_parameters)?,
+            pacing: self.pacing.build()?,
+            penalty: self.penalty,
+            scale: self.scale,
+            kernel: self.kernel,
+        })
+    }
+}
+
+/// What to fit, without the data, as objects: a loss or a pacing of your own needs no registry.
+#[derive(Debug)]
+pub struct Factors {
+    /// The loss.
+    pub loss: Box<dyn Loss>,
+    /// The pacing.
+    pub pacing: Box<dyn Pacing>,
+    /// The penalty on the coefficients.
+    pub penalty: Penalty,
+    /// How sample weights become scales.
+    pub scale: SampleScale,
+    /// The kernel; none in linear space.
+    pub kernel: Option<Kernel>,
 }
 
 /// Data and model: everything but the age.
@@ -59,7 +87,7 @@ pub struct Problem {
     pub(crate) scale: Vec<f64>,
     /// How many rows each row stands for: see [`row_counts`].
     pub(crate) counts: Vec<f64>,
-    pub(crate) loss: Box<dyn Loss>,
+    pub(crate) loss: Arc<dyn Loss>,
     pub(crate) pacing: Box<dyn Pacing>,
     /// Per column; 0 for the intercept.
     pub(crate) l1: Vec<f64>,
@@ -92,6 +120,17 @@ impl Problem {
         intercept: bool,
         spec: &Spec,
     ) -> Result<Problem> {
+        Self::with_factors(design, target, weights, intercept, spec.factors()?)
+    }
+
+    /// Like [`Problem::new`], with factors that no registry needs to know.
+    pub fn with_factors(
+        design: Design,
+        target: Vec<f64>,
+        weights: Option<&[f64]>,
+        intercept: bool,
+        Factors { loss, pacing, penalty, scale: sample_scale, kernel }: Factors,
+    ) -> Result<Problem> {
         let (n, m) = (design.rows(), design.cols());
         if target.len() != n {
             return Err(Error::Shape { what: "target values", expected: n, found: target.len() });
@@ -99,11 +138,9 @@ impl Problem {
         if n == 0 {
             return Err(Error::Shape { what: "rows", expected: 1, found: 0 });
         }
-        let loss = loss::by_name(spec.loss, &spec.loss_parameters)?;
-        let pacing = spec.pacing.build()?;
-        spec.penalty.validate()?;
-        check_target(&target, loss.target(), m - usize::from(intercept))?;
-        let scale = sample_scales(n, weights, spec.scale)?;
+        penalty.validate()?;
+        check_target(&target, &*loss, m - usize::from(intercept))?;
+        let scale = sample_scales(n, weights, sample_scale)?;
         let penalised = m - usize::from(intercept);
         let per_column = |strength: f64| {
             let mut v = vec![strength; penalised];
@@ -111,15 +148,16 @@ impl Problem {
             v
         };
         let design = Arc::new(design);
-        let products = dual::products(&design, intercept, spec.kernel, weights, &*loss)?;
-        let ridge = if products.is_some() { dual::ridge(&spec.penalty, &*loss)? } else { 0.0 };
+        let products = dual::products(&design, intercept, kernel, weights, &*loss)?;
+        let ridge = if products.is_some() { dual::ridge(&penalty, &*loss)? } else { 0.0 };
         let column_scales = design.column_scales();
-        let (mut l1, l2) = (per_column(spec.penalty.l1()), per_column(spec.penalty.l2()));
-        if products.is_none() && spec.penalty.l1() == 0.0 && spec.penalty.l2() == 0.0 {
+        let (mut l1, l2) = (per_column(penalty.l1()), per_column(penalty.l2()));
+        if products.is_none() && penalty.l1() == 0.0 && penalty.l2() == 0.0 {
             freeze_dependent_columns(&design, &scale, &mut l1);
         }
         let predictor_scale = match loss.target() {
             TargetKind::Sign => 1.0,
+            TargetKind::Real if !loss.is_in_units_of_the_target() => 1.0,
             TargetKind::Real => Some((target.iter().map(|y| y * y).sum::<f64>() / n as f64).sqrt())
                 .filter(|&rms| rms > 0.0)
                 .unwrap_or(1.0),
@@ -129,7 +167,7 @@ impl Problem {
             target,
             scale,
             counts: row_counts(n, weights),
-            loss,
+            loss: Arc::from(loss),
             pacing,
             l1,
             l2,
@@ -320,17 +358,15 @@ fn freeze_dependent_columns(design: &Design, scale: &[f64], l1: &mut [f64]) {
     (0..m).filter(|&j| factor.is_held(j)).for_each(|j| l1[j] = FROZEN);
 }
 
-fn check_target(target: &[f64], kind: TargetKind, column: usize) -> Result<()> {
+fn check_target(target: &[f64], loss: &dyn Loss, column: usize) -> Result<()> {
     for (row, &value) in target.iter().enumerate() {
         if !value.is_finite() {
             return Err(Error::NotFinite { row, column, value });
         }
-        if kind == TargetKind::Sign && value.abs() != 1.0 {
-            return Err(Error::Option {
-                name: "target",
-                value: format!("{value} in row {row}"),
-                expected: "-1 or +1 for this loss".into(),
-            });
+        let sign = (loss.target() == TargetKind::Sign && value.abs() != 1.0).then_some("-1 or +1 for this loss");
+        if let Some(expected) = sign.or_else(|| loss.needs(value)) {
+            let value = format!("{value} in row {row}");
+            return Err(Error::Option { name: "target", value, expected: expected.into() });
         }
     }
     Ok(())
@@ -376,6 +412,7 @@ fn sample_scales(n: usize, weights: Option<&[f64]>, scale: SampleScale) -> Resul
     check_weights(weights, n)?;
     let factor = match scale {
         SampleScale::HalfMean => 0.5 / weights.iter().sum::<f64>(),
+        SampleScale::Mean => 1.0 / weights.iter().sum::<f64>(),
         SampleScale::Sum => 1.0,
     };
     Ok(weights.iter().map(|w| w * factor).collect())

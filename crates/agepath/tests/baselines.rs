@@ -3,7 +3,7 @@
 use agepath::baseline::{Acs, Baseline, CompareOptions, Mospl, MosplOptions, compare, huber_fit, registry};
 use agepath::dataset::{ReadOptions, builtin};
 use agepath::model::{Model, Strength};
-use agepath::pacing::PacingSpec;
+use agepath::pacing::{Linear, Pacing};
 use agepath::path::{PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Validation, prepare};
 use agepath::space::Design;
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 #[test]
 fn hubers_mean_by_hand() {
     let design = Design::from_row_major(5, 1, &[1.0; 5], false).unwrap();
-    let spec = Spec::preset(Model::by_name("least-squares").unwrap(), &Strength::default(), PacingSpec::Linear);
+    let spec = Spec::preset(Model::by_name("least-squares").unwrap(), &Strength::default(), Linear.spec());
     let problem = Problem::new(design, vec![0.0, 0.0, 0.0, 0.0, 10.0], None, false, &spec).unwrap();
     let found = huber_fit(&problem, 1.0).unwrap();
     assert!((found[0] - 0.25).abs() < 1e-8, "{found:?}");

@@ -3,9 +3,10 @@
 use agepath::Problem;
 use agepath::dataset::{ReadOptions, builtin};
 use agepath::decide::follow;
-use agepath::pacing::{PacingParameters, PacingSpec};
+use agepath::pacing::PacingSpec;
 use agepath::path::{Direction, End, Kind, Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Validation, default_ages, prepare};
+use agepath::registry::Values;
 use agepath::space::KernelChoice;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ fn problem(model: &str, pacing: &str, kernel: KernelChoice) -> Problem {
     let options = PrepareOptions {
         model: Some(model.into()),
         kernel,
-        pacing: PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap(),
+        pacing: PacingSpec::by_name(pacing, &Values::default()).unwrap(),
         noise: Some("flip:0.2".parse().unwrap()),
         validation: Validation::Fraction(0.5),
         ..PrepareOptions::default()

@@ -4,9 +4,10 @@
 use agepath::dataset::{ReadOptions, Table, builtin};
 use agepath::loss::LossParameters;
 use agepath::model::Strength;
-use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::pacing::{self, Linear, Mixture, Pacing, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
+use agepath::registry::Values;
 use agepath::space::{Gamma, Kernel, KernelChoice};
 use agepath::suspects::entry_ages;
 use agepath::{Breakdown, Problem};
@@ -21,7 +22,7 @@ fn full() -> bool {
 }
 
 /// One combination.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Case {
     model: &'static str,
     kernel: Option<Kernel>,
@@ -39,7 +40,7 @@ fn prepared(table: &Table, case: &Case, share: f64) -> Prepared {
         model: Some(case.model.into()),
         kernel: case.kernel.map_or(KernelChoice::None, KernelChoice::Is),
         strength: Strength { loss: LossParameters::with_c(case.c), ..Strength::default() },
-        pacing: case.pacing,
+        pacing: case.pacing.clone(),
         noise: (!case.noise.is_empty()).then(|| case.noise.parse().unwrap()),
         validation: if share < 1.0 { Validation::Fraction(1.0 - share) } else { Validation::None },
         ..PrepareOptions::default()
@@ -50,11 +51,7 @@ fn prepared(table: &Table, case: &Case, share: f64) -> Prepared {
 /// Ages at which a hinge of C has something to tell: losses around C.
 fn ages(case: &Case) -> (f64, f64) {
     let (low, high) = (0.25 * case.c, 4.0 * case.c);
-    if matches!(case.pacing, PacingSpec::Mixture { .. } | PacingSpec::Huber) {
-        (low.sqrt(), high.sqrt())
-    } else {
-        (low, high)
-    }
+    if ["mixture", "huber"].contains(&case.pacing.kind) { (low.sqrt(), high.sqrt()) } else { (low, high) }
 }
 
 fn try_to_follow(problem: &Problem, ages: (f64, f64), direction: Direction) -> agepath::Result<Path> {
@@ -83,7 +80,7 @@ fn check(problem: &Problem, path: &Path, count: usize, title: &str) {
 }
 
 fn pacings() -> impl Iterator<Item = (&'static str, PacingSpec)> {
-    pacing::REGISTRY.iter().map(|e| (e.name, (e.spec)(&PacingParameters::default())))
+    pacing::REGISTRY.rows().into_iter().map(|row| (row.name, row.build(&Values::default()).unwrap().spec()))
 }
 
 fn run(table: &Table, case: &Case, count: usize) {
@@ -109,7 +106,7 @@ fn svm_paths_on_breast_cancer() {
                 for &c in cs {
                     for &noise in noises {
                         let count = if full() { 200 } else { 10 };
-                        run(&table, &Case { model: "svm", kernel, c, pacing, noise, direction }, count);
+                        run(&table, &Case { model: "svm", kernel, c, pacing: pacing.clone(), noise, direction }, count);
                     }
                 }
             }
@@ -129,7 +126,8 @@ fn every_other_loss_with_a_kernel() {
                 "logistic" | "squared-svm" => (&classes, "flip:0.2", 1.0),
                 _ => (&numbers, "outliers:0.2", 0.5),
             };
-            let prepared = prepared(table, &Case { model, kernel: RBF, c, pacing, noise, direction }, 0.5);
+            let prepared =
+                prepared(table, &Case { model, kernel: RBF, c, pacing: pacing.clone(), noise, direction }, 0.5);
             let title = format!("{model} {name}");
             let ages = default_ages(&prepared.problem).unwrap();
             match try_to_follow(&prepared.problem, ages, direction) {
@@ -157,7 +155,7 @@ fn a_linear_kernel_is_linear_space() {
     let numbers = builtin("diabetes", &ReadOptions::default()).unwrap();
     for (name, pacing) in pacings() {
         for (table, model, noise) in [(&classes, "logistic", "flip:0.2"), (&numbers, "ridge", "outliers:0.3")] {
-            let case = Case { model, kernel: None, c: 1.0, pacing, noise, direction: Direction::Down };
+            let case = Case { model, kernel: None, c: 1.0, pacing: pacing.clone(), noise, direction: Direction::Down };
             let linear = prepared(table, &case, 0.3);
             let dual = prepared(table, &Case { kernel: Some(Kernel::Linear), ..case }, 0.3);
             // Above the jumps: where the solution changes, both sides are right.
@@ -186,11 +184,11 @@ fn a_linear_kernel_is_linear_space() {
 #[test]
 fn a_class_that_enters_or_leaves_at_once() {
     let table = builtin("breast_cancer", &ReadOptions::default()).unwrap();
-    let pacings = [(PacingSpec::Linear, 0.4), (PacingSpec::Mixture { gamma: 1.0 }, 0.4f64.sqrt())];
+    let pacings = [(Linear.spec(), 0.4), (Mixture { gamma: 1.0 }.spec(), 0.4f64.sqrt())];
     for (pacing, tie) in pacings {
         for direction in [Direction::Down, Direction::Up] {
             let kernel = Some(Kernel::Rbf { gamma: Gamma::Value(0.5) });
-            let case = Case { model: "svm", kernel, c: 0.2, pacing, noise: "flip:0.3", direction };
+            let case = Case { model: "svm", kernel, c: 0.2, pacing: pacing.clone(), noise: "flip:0.3", direction };
             let problem = prepared(&table, &case, 1.0).problem;
             let path = follow(&problem, ages(&case), direction);
             let title = format!("{case:?}");

@@ -3,8 +3,9 @@
 
 use agepath::loss::LossParameters;
 use agepath::model::{Model, Strength};
-use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::pacing::{self, PacingSpec};
 use agepath::path::{Direction, End, Kind, Path, PathOptions, Progress, age_path};
+use agepath::registry::Values;
 use agepath::space::Design;
 use agepath::{Problem, Spec};
 use rand::{RngExt, SeedableRng};
@@ -16,7 +17,7 @@ const KKT: f64 = 1e-9;
 
 fn spec(model: &str, c: f64, pacing: &str) -> Spec {
     let strength = Strength { loss: LossParameters::with_c(c), ..Strength::default() };
-    let pacing = PacingSpec::by_name(pacing, &PacingParameters::default()).unwrap();
+    let pacing = PacingSpec::by_name(pacing, &Values::default()).unwrap();
     Spec { kernel: None, ..Spec::preset(Model::by_name(model).unwrap(), &strength, pacing) }
 }
 
@@ -106,7 +107,7 @@ fn check(problem: &Problem, path: &Path, title: &str) {
 fn hundreds_of_rows_at_the_kink() {
     for (seed, c) in [(1, 0.05), (2, 1.0)] {
         let (x, y, d) = one_hot(300, seed);
-        for entry in pacing::REGISTRY {
+        for entry in pacing::REGISTRY.rows() {
             let design = Design::from_row_major(300, d, &x, true).unwrap();
             let problem = Problem::new(design, y.clone(), None, true, &spec("svm", c, entry.name)).unwrap();
             let root = matches!(entry.name, "mixture" | "huber");
@@ -122,7 +123,7 @@ fn hundreds_of_rows_at_the_kink() {
 fn sample_weights() {
     let (x, y, d) = one_hot(150, 5);
     let weights: Vec<f64> = (0..150).map(|i| [1.0, 0.0, 1e-4, 3.0, 0.2][i % 5]).collect();
-    for entry in pacing::REGISTRY {
+    for entry in pacing::REGISTRY.rows() {
         let design = Design::from_row_major(150, d, &x, true).unwrap();
         let problem = Problem::new(design, y.clone(), Some(&weights), true, &spec("svm", 1.0, entry.name)).unwrap();
         let path = follow(&problem, (0.9, 6.0), Direction::Down);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use agepath::loss::TargetKind;
+use agepath::loss::{LossParameters, TargetKind};
 use agepath::pacing::PacingSpec;
 use agepath::path::{Cause, Direction, End, Event, Kind, Knot, Path, PathOptions};
 use agepath::penalty::Penalty;
@@ -552,20 +552,20 @@ fn scaled(case: &Case, kappa: f64) -> (Case, f64, f64) {
     // Squared: targets times √κ. Otherwise the loss factor times κ, and the penalty with it.
     let (l1_factor, l2_factor, coef) = if sign { (kappa, kappa, 1.0) } else { (root, 1.0, root) };
     if sign {
-        out.spec.loss_parameters.c *= kappa;
+        out.spec.loss_parameters = LossParameters::with_c(kappa * case.spec.loss_parameters.c());
     } else {
         out.y.iter_mut().for_each(|y| *y *= root);
     }
     let (l1, l2) = (case.spec.penalty.l1() * l1_factor, case.spec.penalty.l2() * l2_factor);
     let alpha = l1 + l2;
     out.spec.penalty = if alpha > 0.0 { Penalty::ElasticNet { alpha, l1_ratio: l1 / alpha } } else { Penalty::None };
-    let (pacing, age) = match case.spec.pacing {
-        PacingSpec::Mixture { gamma } => (PacingSpec::Mixture { gamma: gamma * root }, root),
-        PacingSpec::Log { a } => (PacingSpec::Log { a: a / kappa }, kappa),
-        PacingSpec::Huber => (PacingSpec::Huber, root),
-        other => (other, kappa),
-    };
-    out.spec.pacing = pacing;
+    let PacingSpec { kind, values } = &mut out.spec.pacing;
+    let age = if ["mixture", "huber"].contains(kind) { root } else { kappa };
+    for (name, factor) in [("gamma", root), ("a", 1.0 / kappa)] {
+        if let Some(value) = values.given(name) {
+            values.set(name, factor * value);
+        }
+    }
     (out, age, coef)
 }
 

@@ -7,9 +7,10 @@
 use agepath::dataset::{Noise, NoiseKind, ReadOptions, Table, builtin, read};
 use agepath::loss::TargetKind;
 use agepath::model::Strength;
-use agepath::pacing::{self, PacingParameters, PacingSpec};
+use agepath::pacing::{self, PacingSpec};
 use agepath::path::{Direction, End, Path, PathOptions, Progress, age_path};
 use agepath::prepare::{PrepareOptions, Prepared, Validation, default_ages, prepare};
+use agepath::registry::Values;
 use agepath::{Breakdown, Problem};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -48,10 +49,10 @@ fn large(name: &str) -> Option<Table> {
     Some(table)
 }
 
-fn corrupted(table: &Table, pacing: &pacing::Entry) -> Prepared {
+fn corrupted(table: &Table, pacing: &str) -> Prepared {
     let kind = if table.guess() == TargetKind::Sign { NoiseKind::Flip } else { NoiseKind::Outliers };
     let options = PrepareOptions {
-        pacing: (pacing.spec)(&PacingParameters::default()),
+        pacing: PacingSpec::by_name(pacing, &Values::default()).unwrap(),
         validation: Validation::None,
         noise: Some(Noise { kind, rate: 0.3 }),
         ..PrepareOptions::default()
@@ -61,10 +62,10 @@ fn corrupted(table: &Table, pacing: &pacing::Entry) -> Prepared {
 
 fn holds(table: &Table) {
     let mut broken = Vec::new();
-    for pacing in pacing::REGISTRY {
-        let prepared = corrupted(table, pacing);
+    for pacing in pacing::REGISTRY.rows() {
+        let prepared = corrupted(table, pacing.name);
         let wide = prepared.problem.rows() < prepared.problem.features();
-        if wide && prepared.problem.pacing().spec() == PacingSpec::Huber {
+        if wide && pacing.name == "huber" {
             // Where fewer rows lie inside the threshold than coefficients are not 0, there is no one solution.
             continue;
         }
@@ -176,7 +177,7 @@ fn a_fold_that_rounding_blurs_is_passed() {
     let options = PrepareOptions {
         model: Some("lasso".into()),
         strength: Strength { alpha: 0.0015, ..Strength::default() },
-        pacing: PacingSpec::Linear,
+        pacing: PacingSpec::by_name("linear", &Values::default()).unwrap(),
         validation: Validation::None,
         ..PrepareOptions::default()
     };

@@ -223,14 +223,14 @@ impl Baseline for Mospl {
 mod tests {
     use super::*;
     use crate::model::{Model, Strength};
-    use crate::pacing::PacingSpec;
+    use crate::pacing::{Hard, Pacing};
     use crate::problem::Spec;
     use crate::space::Design;
 
     /// A mean (one constant feature, no penalty): four rows agree, one is far off.
     fn mean() -> Problem {
         let design = Design::from_row_major(5, 1, &[1.0; 5], false).unwrap();
-        let spec = Spec::preset(Model::by_name("least-squares").unwrap(), &Strength::default(), PacingSpec::Hard);
+        let spec = Spec::preset(Model::by_name("least-squares").unwrap(), &Strength::default(), Hard.spec());
         Problem::new(design, vec![0.0, 0.1, -0.1, 0.0, 5.0], None, false, &spec).unwrap()
     }
 

@@ -112,7 +112,8 @@ pub(crate) fn chi_squared_quantile(p: f64, freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacing::{PacingParameters, PacingSpec};
+    use crate::pacing::PacingSpec;
+    use crate::registry::Values;
 
     /// Residuals at the quantiles of a normal distribution.
     fn normal(n: usize, sigma: f64) -> Vec<f64> {
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn efficiencies_of_the_literature() {
         for (name, c, share) in [("linear", 3.673, 0.95), ("linear", 2.822, 0.85), ("hard", 2.795, 0.95)] {
-            let pacing = PacingSpec::by_name(name, &PacingParameters::default()).unwrap().build().unwrap();
+            let pacing = PacingSpec::by_name(name, &Values::default()).unwrap().build().unwrap();
             let sigma = 0.7;
             let found = efficiency(&*pacing, (c * sigma) * (c * sigma), sigma);
             assert!((found - share).abs() < 0.002, "{name} {c}: {found}");

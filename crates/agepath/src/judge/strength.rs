@@ -70,14 +70,15 @@ pub fn tuned(prepared: Prepared, seed: u64) -> Result<Prepared> {
 fn specs(prepared: &Prepared) -> Vec<Spec> {
     let spec = &prepared.spec;
     let problem = &prepared.problem;
-    if problem.products.is_some() {
+    // Ages to try are made of residuals in units of the target.
+    if problem.products.is_some() || !problem.loss().is_in_units_of_the_target() {
         return Vec::new();
     }
     if problem.loss().target() == TargetKind::Sign {
         let with = |f: f64| {
-            let mut spec = spec.clone();
-            spec.loss_parameters.c *= f;
-            spec
+            let loss_parameters = spec.loss_parameters.clone();
+            let c = f * loss_parameters.c();
+            Spec { loss_parameters: loss_parameters.with_factor(c), ..spec.clone() }
         };
         return CLASS_FACTORS.map(with).to_vec();
     }

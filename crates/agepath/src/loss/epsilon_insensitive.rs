@@ -2,6 +2,16 @@
 //! inside, ℓ'' = 0. Two kinks, at the edges of the tube: z = y ± ε.
 
 use super::{Kinks, Loss, LossAt, TargetKind};
+use crate::registry::{Parameter, Range};
+
+/// Half the width of the tube.
+pub(super) const EPSILON: Parameter = Parameter {
+    name: "epsilon",
+    option: "epsilon",
+    default: 0.1,
+    range: Range::AtLeast(0.0),
+    help: "Half the width of the tube of `svr`",
+};
 
 /// ℓ = C max(0, |z − y| − ε).
 #[derive(Debug, Clone, Copy)]

@@ -5,22 +5,28 @@
 //! [`REGISTRY`]. The command line, the file format and the law tests read the registry.
 
 mod epsilon_insensitive;
+mod expectile;
 mod hinge;
 mod logistic;
+mod poisson;
 mod quantile;
 mod squared;
 mod squared_hinge;
 
 pub use epsilon_insensitive::EpsilonInsensitive;
+pub use expectile::Expectile;
 pub use hinge::Hinge;
 pub use logistic::Logistic;
+pub use poisson::Poisson;
 pub use quantile::Quantile;
 pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
 
 use crate::error::{Error, Result};
 use crate::linalg::wide_loop;
+use crate::registry::{Parameter, Range, Registry, Row, Values};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A loss and its first two derivatives in z.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -138,6 +144,26 @@ pub trait Loss: std::fmt::Debug + Send + Sync {
     /// Which targets make sense.
     fn target(&self) -> TargetKind;
 
+    /// What a target would have to be, where `y` is none for this loss.
+    fn needs(&self, _y: f64) -> Option<&'static str> {
+        None
+    }
+
+    /// What is predicted at predictor z, in the units of the target that the loss sees: z itself, unless there is a link.
+    fn response(&self, z: f64) -> f64 {
+        z
+    }
+
+    /// By how much a target is off, signed: y − z, or what is comparable between rows where there is a link.
+    fn residual(&self, z: f64, y: f64) -> f64 {
+        y - z
+    }
+
+    /// Whether a predictor is a target, so that targets may be shifted and scaled. Not so where there is a link.
+    fn is_in_units_of_the_target(&self) -> bool {
+        true
+    }
+
     /// Whether ℓ = (z − y)²: then far rows may be summed up exactly, as moments.
     fn is_squared_residual(&self) -> bool {
         false
@@ -175,84 +201,143 @@ wide_loop! {
     }
 }
 
-/// Numbers a loss may take; each loss reads its own.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LossParameters {
-    /// The factor C. Default 1; above 0.
-    pub c: f64,
-    /// Half the width of the ε-insensitive tube. Default 0.1; 0 or more.
-    pub epsilon: f64,
-    /// The quantile of the quantile loss. Default 0.5; above 0 and below 1.
-    pub quantile: f64,
-}
+/// The factor C.
+const C: Parameter = Parameter {
+    name: "c",
+    option: "c",
+    default: 1.0,
+    range: Range::Above(0.0),
+    help: "Loss factor of the classifiers and of the support vector regressions",
+};
 
-impl Default for LossParameters {
-    fn default() -> Self {
-        LossParameters { c: 1.0, epsilon: 0.1, quantile: 0.5 }
-    }
-}
+/// Numbers a loss may take; each loss reads its own. In files: `{"c": 1.0, "epsilon": 0.1, "quantile": 0.5}`, with every
+/// parameter of any loss.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LossParameters(Values);
 
 impl LossParameters {
     /// The defaults with another C.
     pub fn with_c(c: f64) -> Self {
-        LossParameters { c, ..Self::default() }
+        Self::default().with_factor(c)
+    }
+
+    /// With another C.
+    pub fn with_factor(self, c: f64) -> Self {
+        self.with(&C, c)
+    }
+
+    /// With another value of a parameter.
+    pub fn with(mut self, parameter: &Parameter, value: f64) -> Self {
+        // Only what differs is kept: equal parameters are equal however they were given.
+        let others = self.0.iter().filter(|(name, _)| *name != parameter.name).collect::<Vec<_>>();
+        self.0 = Values::of(&others);
+        if value != parameter.default {
+            self.0.set(parameter.name, value);
+        }
+        self
+    }
+
+    /// With another value of the parameter of this name; names that no loss has are refused.
+    pub fn set(self, name: &str, value: f64) -> Result<Self> {
+        let parameters = REGISTRY.parameters();
+        match parameters.iter().find(|p| p.name == name) {
+            Some(parameter) => Ok(self.with(parameter, value)),
+            None => Err(Error::UnknownName {
+                what: "parameter of a loss",
+                name: name.into(),
+                choices: parameters.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
+    /// The factor C.
+    pub fn c(&self) -> f64 {
+        self.0.get(&C)
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, parameter: &Parameter) -> f64 {
+        self.0.get(parameter)
+    }
+
+    /// The values that are not defaults.
+    pub fn values(&self) -> &Values {
+        &self.0
     }
 
     /// Refuses values that no loss could make sense of.
     pub fn validate(&self) -> Result<()> {
-        let check = |name: &'static str, value: f64, fine: bool, expected: &str| match fine {
-            true => Ok(()),
-            false => Err(Error::Option { name, value: value.to_string(), expected: expected.into() }),
-        };
-        check("c", self.c, self.c > 0.0 && self.c.is_finite(), "a finite number above 0")?;
-        check("epsilon", self.epsilon, self.epsilon >= 0.0 && self.epsilon.is_finite(), "a finite number, 0 or more")?;
-        check("quantile", self.quantile, self.quantile > 0.0 && self.quantile < 1.0, "a number above 0 and below 1")
+        REGISTRY.parameters().iter().try_for_each(|p| p.check(self.get(p)).map(drop))
     }
 }
 
-/// One row of the registry.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// The name users type.
-    pub name: &'static str,
-    /// One line for `--help` and the documentation.
-    pub summary: &'static str,
-    /// Builds the loss for given parameters.
-    pub build: fn(&LossParameters) -> Box<dyn Loss>,
+impl Serialize for LossParameters {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(REGISTRY.parameters().iter().map(|p| (p.name, self.get(p))))
+    }
 }
 
-/// Every loss.
-pub const REGISTRY: &[Entry] = &[
-    Entry { name: "squared", summary: "(z - y)^2, regression", build: |_| Box::new(Squared) },
-    Entry { name: "logistic", summary: "C ln(1 + exp(-yz)), two classes", build: |p| Box::new(Logistic { c: p.c }) },
-    Entry { name: "hinge", summary: "C max(0, 1 - yz), two classes", build: |p| Box::new(Hinge { c: p.c }) },
-    Entry {
-        name: "squared-hinge",
-        summary: "C max(0, 1 - yz)^2, two classes",
-        build: |p| Box::new(SquaredHinge { c: p.c }),
-    },
-    Entry {
-        name: "epsilon-insensitive",
-        summary: "C max(0, |z - y| - epsilon), regression",
-        build: |p| Box::new(EpsilonInsensitive { c: p.c, epsilon: p.epsilon }),
-    },
-    Entry {
-        name: "quantile",
-        summary: "C max(q (y - z), (1 - q)(z - y)), regression",
-        build: |p| Box::new(Quantile { c: p.c, tau: p.quantile }),
-    },
-];
+impl<'de> Deserialize<'de> for LossParameters {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let words = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        // The file has the parameters of every loss that its writer knew; those of the others are no business of this one.
+        let known = |out: Self, p: &Parameter| words.get(p.name).map(|&v| out.clone().with(p, v)).unwrap_or(out);
+        Ok(REGISTRY.parameters().iter().fold(Self::default(), known))
+    }
+}
+
+/// Every loss. Others are added by [`Registry::register`].
+pub static REGISTRY: Registry<dyn Loss> = Registry::new(
+    "loss",
+    &[
+        Row { name: "squared", summary: "(z - y)^2, regression", parameters: &[], build: &|_| Box::new(Squared) },
+        Row {
+            name: "logistic",
+            summary: "C ln(1 + exp(-yz)), two classes",
+            parameters: &[C],
+            build: &|p| Box::new(Logistic { c: p.get(&C) }),
+        },
+        Row {
+            name: "hinge",
+            summary: "C max(0, 1 - yz), two classes",
+            parameters: &[C],
+            build: &|p| Box::new(Hinge { c: p.get(&C) }),
+        },
+        Row {
+            name: "squared-hinge",
+            summary: "C max(0, 1 - yz)^2, two classes",
+            parameters: &[C],
+            build: &|p| Box::new(SquaredHinge { c: p.get(&C) }),
+        },
+        Row {
+            name: "epsilon-insensitive",
+            summary: "C max(0, |z - y| - epsilon), regression",
+            parameters: &[C, epsilon_insensitive::EPSILON],
+            build: &|p| Box::new(EpsilonInsensitive { c: p.get(&C), epsilon: p.get(&epsilon_insensitive::EPSILON) }),
+        },
+        Row {
+            name: "quantile",
+            summary: "C max(q (y - z), (1 - q)(z - y)), regression",
+            parameters: &[C, quantile::QUANTILE],
+            build: &|p| Box::new(Quantile { c: p.get(&C), tau: p.get(&quantile::QUANTILE) }),
+        },
+        Row {
+            name: "expectile",
+            summary: "C q (z - y)^2 below y, C (1 - q)(z - y)^2 above, regression",
+            parameters: &[C, expectile::EXPECTILE],
+            build: &|p| Box::new(Expectile { c: p.get(&C), tau: p.get(&expectile::EXPECTILE) }),
+        },
+        Row {
+            name: "poisson",
+            summary: "exp(z) - yz + y ln y - y, counts",
+            parameters: &[],
+            build: &|_| Box::new(Poisson),
+        },
+    ],
+);
 
 /// Builds a loss by name.
 pub fn by_name(name: &str, parameters: &LossParameters) -> Result<Box<dyn Loss>> {
     parameters.validate()?;
-    match REGISTRY.iter().find(|e| e.name == name) {
-        Some(entry) => Ok((entry.build)(parameters)),
-        None => Err(Error::UnknownName {
-            what: "loss",
-            name: name.into(),
-            choices: REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
-        }),
-    }
+    REGISTRY.row(name)?.build(parameters.values())
 }

@@ -2,6 +2,16 @@
 //! τ = ½ is half the absolute loss: median regression.
 
 use super::{Kinks, Loss, LossAt, TargetKind};
+use crate::registry::{Parameter, Range};
+
+/// The quantile.
+pub(super) const QUANTILE: Parameter = Parameter {
+    name: "quantile",
+    option: "quantile",
+    default: 0.5,
+    range: Range::Between(0.0, 1.0),
+    help: "The quantile of `quantile`",
+};
 
 /// ℓ = C max(τ (y − z), (1 − τ)(z − y)).
 #[derive(Debug, Clone, Copy)]

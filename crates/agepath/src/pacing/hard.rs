@@ -11,7 +11,7 @@ pub struct Hard;
 
 impl Pacing for Hard {
     fn spec(&self) -> PacingSpec {
-        PacingSpec::Hard
+        PacingSpec::new("hard", &[])
     }
 
     fn zones(&self) -> &'static [&'static str] {

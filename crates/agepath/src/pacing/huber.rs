@@ -12,7 +12,7 @@ pub struct Huber;
 
 impl Pacing for Huber {
     fn spec(&self) -> PacingSpec {
-        PacingSpec::Huber
+        PacingSpec::new("huber", &[])
     }
 
     fn zones(&self) -> &'static [&'static str] {

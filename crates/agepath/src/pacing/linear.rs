@@ -11,7 +11,7 @@ pub struct Linear;
 
 impl Pacing for Linear {
     fn spec(&self) -> PacingSpec {
-        PacingSpec::Linear
+        PacingSpec::new("linear", &[])
     }
 
     fn zones(&self) -> &'static [&'static str] {

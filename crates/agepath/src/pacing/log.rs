@@ -4,6 +4,11 @@
 //! In D: ∂v/∂ℓ = −a(1 + aλ)/(1 + aℓ)², ∂v/∂u = −λ² a/(1 + aℓ). F grows by (1 + aλ)/a · ln((1 + aℓ)/(1 + aλ)) in D.
 
 use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt};
+use crate::registry::{Parameter, Range};
+
+/// How fast the weight falls.
+pub(super) const A: Parameter =
+    Parameter { name: "a", option: "pacing-a", default: 1.0, range: Range::Above(0.0), help: "a of the LOG pacing" };
 
 /// v = 1 while ℓ ≤ λ, else (1 + aλ)/(1 + aℓ).
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +19,7 @@ pub struct Log {
 
 impl Pacing for Log {
     fn spec(&self) -> PacingSpec {
-        PacingSpec::Log { a: self.a }
+        PacingSpec::new("log", &[("a", self.a)])
     }
 
     fn zones(&self) -> &'static [&'static str] {

@@ -5,6 +5,16 @@
 //! F grows by 2γ(√ℓ − √τ_E) − γu(ℓ − τ_E) across M.
 
 use super::{Cut, Cuts, Pacing, PacingSpec, WeightAt, ZonePolynomial};
+use crate::registry::{Parameter, Range};
+
+/// The width of the middle zone.
+pub(super) const GAMMA: Parameter = Parameter {
+    name: "gamma",
+    option: "pacing-gamma",
+    default: 0.5,
+    range: Range::Above(0.0),
+    help: "Gamma of the mixture pacing",
+};
 
 /// v = 1, then γ(1/√ℓ − 1/λ), then 0.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +25,7 @@ pub struct Mixture {
 
 impl Pacing for Mixture {
     fn spec(&self) -> PacingSpec {
-        PacingSpec::Mixture { gamma: self.gamma }
+        PacingSpec::new("mixture", &[("gamma", self.gamma)])
     }
 
     fn zones(&self) -> &'static [&'static str] {

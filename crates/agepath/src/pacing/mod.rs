@@ -14,16 +14,23 @@ mod huber;
 mod linear;
 mod log;
 mod mixture;
+mod polynomial;
+mod welsch;
 
 pub use hard::Hard;
 pub use huber::Huber;
 pub use linear::Linear;
 pub use log::Log;
 pub use mixture::Mixture;
+pub use polynomial::Polynomial;
+pub use welsch::Welsch;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::wide_loop;
+use crate::registry::{Registry, Row, Values};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A weight and its derivatives.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -176,102 +183,101 @@ wide_loop! {
 }
 
 /// A pacing's name and parameters: `{"kind": "mixture", "gamma": 0.5}`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum PacingSpec {
-    /// [`Hard`]
-    Hard,
-    /// [`Linear`]
-    Linear,
-    /// [`Mixture`]
-    Mixture {
-        /// γ > 0
-        gamma: f64,
-    },
-    /// [`Log`]
-    Log {
-        /// a > 0
-        a: f64,
-    },
-    /// [`Huber`]
-    Huber,
+#[derive(Debug, Clone, PartialEq)]
+pub struct PacingSpec {
+    /// The name.
+    pub kind: &'static str,
+    /// A value for each of its parameters.
+    pub values: Values,
 }
-
-/// Parameters a pacing may take; each pacing reads its own.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PacingParameters {
-    /// γ of the mixture pacing. Default 0.5; above 0.
-    pub gamma: f64,
-    /// a of the LOG pacing. Default 1; above 0.
-    pub a: f64,
-}
-
-impl Default for PacingParameters {
-    fn default() -> Self {
-        PacingParameters { gamma: 0.5, a: 1.0 }
-    }
-}
-
-/// One row of the registry.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// The name users type.
-    pub name: &'static str,
-    /// One line for `--help` and the documentation.
-    pub summary: &'static str,
-    /// The specification for given parameters.
-    pub spec: fn(&PacingParameters) -> PacingSpec,
-}
-
-/// Every pacing.
-pub const REGISTRY: &[Entry] = &[
-    Entry { name: "hard", summary: "v = 1 while the loss is below the age, else 0", spec: |_| PacingSpec::Hard },
-    Entry { name: "linear", summary: "v = max(0, 1 - loss/age)", spec: |_| PacingSpec::Linear },
-    Entry {
-        name: "mixture",
-        summary: "1 for small losses, 0 for large ones, gamma (1/sqrt(loss) - 1/age) between",
-        spec: |p| PacingSpec::Mixture { gamma: p.gamma },
-    },
-    Entry {
-        name: "log",
-        summary: "1 while the loss is below the age, else (1 + a age)/(1 + a loss)",
-        spec: |p| PacingSpec::Log { a: p.a },
-    },
-    Entry {
-        name: "huber",
-        summary: "1 while the root of the loss is below the age, else age/sqrt(loss)",
-        spec: |_| PacingSpec::Huber,
-    },
-];
 
 impl PacingSpec {
-    /// By registry name.
-    pub fn by_name(name: &str, parameters: &PacingParameters) -> Result<PacingSpec> {
-        match REGISTRY.iter().find(|e| e.name == name) {
-            Some(entry) => Ok((entry.spec)(parameters)),
-            None => Err(Error::UnknownName {
-                what: "pacing",
-                name: name.into(),
-                choices: REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
-            }),
-        }
+    /// For [`Pacing::spec`]: the name and a value for each parameter.
+    pub fn new(kind: &'static str, values: &[(&'static str, f64)]) -> PacingSpec {
+        PacingSpec { kind, values: Values::of(values) }
+    }
+
+    /// By registry name; the values may be of other pacings' parameters, too.
+    pub fn by_name(name: &str, values: &Values) -> Result<PacingSpec> {
+        let row = REGISTRY.row(name)?;
+        Ok(PacingSpec { kind: row.name, values: values.over(row.parameters) })
     }
 
     /// Checks the parameters and builds the pacing.
-    pub fn build(self) -> Result<Box<dyn Pacing>> {
-        let positive = |name: &'static str, x: f64| {
-            if x > 0.0 && x.is_finite() {
-                Ok(x)
-            } else {
-                Err(Error::Option { name, value: x.to_string(), expected: "a finite number above 0".into() })
-            }
-        };
-        Ok(match self {
-            PacingSpec::Hard => Box::new(Hard),
-            PacingSpec::Linear => Box::new(Linear),
-            PacingSpec::Mixture { gamma } => Box::new(Mixture { gamma: positive("pacing-gamma", gamma)? }),
-            PacingSpec::Log { a } => Box::new(Log { a: positive("pacing-a", a)? }),
-            PacingSpec::Huber => Box::new(Huber),
-        })
+    pub fn build(&self) -> Result<Box<dyn Pacing>> {
+        REGISTRY.row(self.kind)?.build(&self.values)
     }
 }
+
+impl Serialize for PacingSpec {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.kind)?;
+        for (name, value) in self.values.iter() {
+            map.serialize_entry(name, &value)?;
+        }
+        map.end()
+    }
+}
+
+/// The words of a file: a name, and numbers.
+#[derive(Deserialize)]
+struct Words {
+    kind: String,
+    #[serde(flatten)]
+    values: BTreeMap<String, f64>,
+}
+
+impl<'de> Deserialize<'de> for PacingSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let Words { kind, values } = Words::deserialize(deserializer)?;
+        let row = REGISTRY.row(&kind).map_err(serde::de::Error::custom)?;
+        let mut known = Values::default();
+        for (name, value) in values {
+            let parameter = row.parameters.iter().find(|p| p.name == name);
+            let parameter = parameter
+                .ok_or_else(|| serde::de::Error::custom(format!("the pacing {kind} has no parameter \"{name}\"")))?;
+            known.set(parameter.name, value);
+        }
+        Ok(PacingSpec { kind: row.name, values: known.over(row.parameters) })
+    }
+}
+
+/// Every pacing. Others are added by [`Registry::register`].
+pub static REGISTRY: Registry<dyn Pacing> = Registry::new(
+    "pacing",
+    &[
+        Row {
+            name: "hard",
+            summary: "v = 1 while the loss is below the age, else 0",
+            parameters: &[],
+            build: &|_| Box::new(Hard),
+        },
+        Row { name: "linear", summary: "v = max(0, 1 - loss/age)", parameters: &[], build: &|_| Box::new(Linear) },
+        Row {
+            name: "mixture",
+            summary: "1 for small losses, 0 for large ones, gamma (1/sqrt(loss) - 1/age) between",
+            parameters: &[mixture::GAMMA],
+            build: &|p| Box::new(Mixture { gamma: p.get(&mixture::GAMMA) }),
+        },
+        Row {
+            name: "log",
+            summary: "1 while the loss is below the age, else (1 + a age)/(1 + a loss)",
+            parameters: &[log::A],
+            build: &|p| Box::new(Log { a: p.get(&log::A) }),
+        },
+        Row {
+            name: "huber",
+            summary: "1 while the root of the loss is below the age, else age/sqrt(loss)",
+            parameters: &[],
+            build: &|_| Box::new(Huber),
+        },
+        Row {
+            name: "polynomial",
+            summary: "v = max(0, 1 - loss/age)^p; p = 2 with the squared loss is Tukey's biweight",
+            parameters: &[polynomial::P],
+            build: &|p| Box::new(Polynomial { p: p.get(&polynomial::P) }),
+        },
+        Row { name: "welsch", summary: "v = exp(-loss/age)", parameters: &[], build: &|_| Box::new(Welsch) },
+    ],
+);

@@ -3,13 +3,16 @@
 use super::Problem;
 use crate::error::{Error, Result};
 use crate::linalg::dot;
+use crate::loss::Loss;
 use crate::space::Design;
+use std::sync::Arc;
 
 /// New rows as a problem sees them.
 #[derive(Debug)]
 pub struct NewRows {
     values: Values,
     rows: usize,
+    loss: Arc<dyn Loss>,
 }
 
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Problem {
             }
             None => Values::Linear(design),
         };
-        Ok(NewRows { values, rows })
+        Ok(NewRows { values, rows, loss: self.loss.clone() })
     }
 }
 
@@ -48,6 +51,13 @@ impl NewRows {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// What the model predicts at parameters θ, in the units of the problem's targets.
+    pub fn respond(&self, theta: &[f64]) -> Vec<f64> {
+        let mut z = self.predict(theta);
+        z.iter_mut().for_each(|z| *z = self.loss.response(*z));
+        z
     }
 
     /// The predictors z at parameters θ (coefficients, then the intercept if there is one).

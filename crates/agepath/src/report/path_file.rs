@@ -78,10 +78,10 @@ impl ProblemRecord {
         ProblemRecord {
             model: prepared.model.name.into(),
             loss: problem.loss().name().into(),
-            pacing: prepared.spec.pacing,
+            pacing: prepared.spec.pacing.clone(),
             penalty: prepared.spec.penalty,
             c: problem.loss().c(),
-            loss_parameters: prepared.spec.loss_parameters,
+            loss_parameters: prepared.spec.loss_parameters.clone(),
             kernel: problem.kernel(),
             intercept: problem.has_intercept(),
             n: problem.rows(),
@@ -116,8 +116,8 @@ impl ProblemRecord {
         Ok(Spec {
             loss: model.loss,
             // A loss without a factor ignores it.
-            loss_parameters: LossParameters { c: self.c.unwrap_or(1.0), ..self.loss_parameters },
-            pacing: self.pacing,
+            loss_parameters: self.loss_parameters.clone().with_factor(self.c.unwrap_or(1.0)),
+            pacing: self.pacing.clone(),
             penalty: self.penalty,
             scale: model.scale,
             kernel: self.kernel,

@@ -136,8 +136,8 @@ impl Predictor {
 
     /// Numbers, or two classes with decision values.
     fn predictions(&self, z: Vec<f64>) -> Predictions {
-        let (train, scaling) = (&self.first().train, &self.first().scaling);
-        let prediction = z.iter().map(|&z| train.label(scaling.predict(z))).collect();
+        let (train, scaling, loss) = (&self.first().train, &self.first().scaling, self.first().problem.loss());
+        let prediction = z.iter().map(|&z| train.label(scaling.predict(loss.response(z)))).collect();
         let Some([minus, plus]) = train.classes() else { return Predictions { prediction, columns: Vec::new() } };
         let mut columns = Vec::new();
         if let Some(p) = self.probabilities(&z) {

@@ -141,7 +141,7 @@ impl Summary {
             features: prepared.problem.features(),
             model: prepared.model.name,
             penalty: prepared.spec.penalty,
-            pacing: prepared.spec.pacing,
+            pacing: prepared.spec.pacing.clone(),
             ages: path.ages,
             direction: path.direction,
             knots: path.knots.len(),

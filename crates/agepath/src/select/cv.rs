@@ -88,8 +88,8 @@ impl CrossValidation {
                 Err(Error::NoSolution { .. }) => return Ok(None),
                 Err(other) => return Err(other),
             };
-            let held = fold.holdout.predict(&theta);
-            total += fold.holdout.score(&held);
+            let held = fold.holdout.predictors(&theta);
+            total += fold.holdout.score(&fold.holdout.predict(&theta));
             fold.held.iter().zip(held).for_each(|(&i, value)| z[i] = value);
         }
         Ok(Some((z, total / self.folds.len() as f64)))
@@ -101,7 +101,7 @@ impl CrossValidation {
         for fold in &self.folds {
             let point = fold.path.at(&fold.problem, age)?;
             let theta = super::theta(&fold.problem, &point.coef, point.intercept);
-            for (&i, value) in fold.held.iter().zip(fold.holdout.predict(&theta)) {
+            for (&i, value) in fold.held.iter().zip(fold.holdout.predictors(&theta)) {
                 z[i] = value;
             }
         }

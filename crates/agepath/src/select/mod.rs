@@ -89,12 +89,17 @@ impl Holdout {
         Ok(Holdout { metric: Metric::own(rows.kind()), own: Some(own), ..judged })
     }
 
-    /// The predictors of parameters θ.
+    /// The predictions of parameters θ, in the solver's units of the target.
     pub fn predict(&self, theta: &[f64]) -> Vec<f64> {
+        self.rows.respond(theta)
+    }
+
+    /// The predictors of parameters θ, which a link may make predictions of.
+    pub fn predictors(&self, theta: &[f64]) -> Vec<f64> {
         self.rows.predict(theta)
     }
 
-    /// The score of predictors z, in the user's units.
+    /// The score of predictions z, in the user's units.
     pub fn score(&self, z: &[f64]) -> f64 {
         if let Some(Own { scorer, rows, scaling }) = &self.own {
             let predictors: Vec<f64> = z.iter().map(|&z| scaling.predict(z)).collect();

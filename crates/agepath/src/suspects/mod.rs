@@ -6,7 +6,7 @@ use fraction::LabelOdds;
 pub use fraction::{NoiseFraction, noise_fraction};
 
 use crate::judge::{Distances, FLAG, Yardstick, efficiency};
-use crate::loss::TargetKind;
+use crate::loss::{Loss, TargetKind};
 use crate::path::{Cause, Knot, Path, Point};
 use crate::prepare::Prepared;
 use crate::problem::Problem;
@@ -86,14 +86,14 @@ pub(crate) fn rank(
     let leverage = judged.filter(|(d, _)| d.columns > 0).map(|(d, _)| d);
     let each = (0..problem.rows()).map(|i| Suspect {
         row: train.rows()[i],
-        score: scale.score(held_out.unwrap_or(&z)[i], problem.target()[i]),
+        score: scale.score(problem.loss(), held_out.unwrap_or(&z)[i], problem.target()[i]),
         entry_age: entry[i],
         weight: point.weights[i],
         loss: point.losses[i],
         target: train.label(train.y()[i]),
-        prediction: train.label(scaling.predict(z[i])),
+        prediction: train.label(scaling.predict(problem.loss().response(z[i]))),
         held_out_loss: held_out.map(|z| problem.loss().at(z[i], problem.target()[i]).value),
-        held_out_prediction: held_out.map(|z| train.label(scaling.predict(z[i]))),
+        held_out_prediction: held_out.map(|z| train.label(scaling.predict(problem.loss().response(z[i])))),
         leverage: leverage.map(|d| (d.square[i] / d.cutoff).sqrt()),
     });
     let mut list: Vec<Suspect> = each.collect();
@@ -116,15 +116,15 @@ impl Scale {
         if problem.loss().target() == TargetKind::Sign {
             return Scale::Classes(LabelOdds::new(z, y, counts));
         }
-        let residuals: Vec<f64> = z.iter().zip(y).map(|(z, y)| y - z).collect();
+        let residuals: Vec<f64> = z.iter().zip(y).map(|(&z, &y)| problem.loss().residual(z, y)).collect();
         // In kernel space there are as many parameters as rows, and the penalty is what bounds them.
         let parameters = if problem.kernel().is_some() { 0 } else { problem.parameters() };
         Scale::Numbers(stick.unwrap_or_else(|| Yardstick::new(&residuals, counts, parameters)))
     }
 
-    fn score(&self, z: f64, y: f64) -> f64 {
+    fn score(&self, loss: &dyn Loss, z: f64, y: f64) -> f64 {
         match self {
-            Scale::Numbers(stick) => stick.score(y - z),
+            Scale::Numbers(stick) => stick.score(loss.residual(z, y)),
             Scale::Classes(odds) => odds.deviate(z, y) / FLAG,
         }
     }
@@ -159,10 +159,10 @@ fn held_rows(prepared: &Prepared, point: &Point, scale: &Scale) -> Vec<Suspect> 
     let y = scaling.y(held);
     let each = (0..held.len()).map(|i| {
         let loss = problem.loss().at(z[i], y[i]).value;
-        let prediction = held.label(scaling.predict(z[i]));
+        let prediction = held.label(scaling.predict(problem.loss().response(z[i])));
         Suspect {
             row: held.rows()[i],
-            score: scale.score(z[i], y[i]),
+            score: scale.score(problem.loss(), z[i], y[i]),
             entry_age: 0.0,
             weight: problem.pacing().weight(loss, 1.0 / point.age),
             loss,
@@ -222,7 +222,10 @@ fn in_last_zone(problem: &Problem, knot: &Knot) -> Vec<bool> {
     let cuts = pacing.cuts(1.0 / knot.age);
     let last = (pacing.zones().len().max(1) - 1) as u8;
     let losses = problem.losses(&theta(problem, &knot.coef, knot.intercept));
-    losses.iter().map(|&l| cuts.zone(l) == last).collect()
+    // Without thresholds the weight says who is left out.
+    let inside =
+        |l: f64| if last > 0 { cuts.zone(l) == last } else { pacing.weight(l, 1.0 / knot.age) <= pacing.left_out() };
+    losses.into_iter().map(inside).collect()
 }
 
 #[cfg(test)]
@@ -230,7 +233,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Dataset, ReadOptions, builtin};
     use crate::model::{Model, Strength};
-    use crate::pacing::PacingSpec;
+    use crate::pacing::{Linear, Pacing};
     use crate::path::{Certificate, Direction, End, Event, Kind, PathOptions, Work, age_path};
     use crate::prepare::{PrepareOptions, Validation, prepare, prepare_rows};
     use crate::problem::Spec;
@@ -241,7 +244,7 @@ mod tests {
     fn problem() -> Problem {
         let design = Design::from_row_major(4, 1, &[1.0; 4], false).unwrap();
         let model = Model::by_name("lasso").unwrap();
-        let spec = Spec::preset(model, &Strength::default(), PacingSpec::Linear);
+        let spec = Spec::preset(model, &Strength::default(), Linear.spec());
         Problem::new(design, vec![1.0, 2.0, 3.0, 4.0], None, false, &spec).unwrap()
     }
 

@@ -6,9 +6,10 @@
 
 use agepath::loss::{self, Loss, LossParameters, TargetKind};
 use agepath::model::SampleScale;
-use agepath::pacing::{self, Pacing, PacingParameters, PacingSpec};
+use agepath::pacing::{self, Pacing};
 use agepath::path::{Gap, Knot, Path, PathOptions, Progress, WIDEST_GAP, age_path};
 use agepath::penalty::Penalty;
+use agepath::registry::Values;
 use agepath::space::Design;
 use agepath::{Problem, Spec};
 use rand::{RngExt, SeedableRng};
@@ -45,10 +46,10 @@ pub struct Shape {
 /// Every registered loss × pacing × penalty, with strengths that leave something to see.
 pub fn specs() -> Vec<(String, Spec)> {
     let mut out = Vec::new();
-    for entry in loss::REGISTRY {
-        let built = (entry.build)(&LossParameters::default());
-        // Losses with pieces have tests of their own: `kernel.rs` and `linear_kinks.rs`.
-        if built.has_pieces() {
+    for entry in loss::REGISTRY.rows() {
+        let built = entry.build(&Values::default()).unwrap();
+        // Losses with pieces have tests of their own, `kernel.rs` and `linear_kinks.rs`, and so do counts, `members.rs`.
+        if built.has_pieces() || !built.is_in_units_of_the_target() {
             continue;
         }
         let sign = built.target() == TargetKind::Sign;
@@ -59,9 +60,9 @@ pub fn specs() -> Vec<(String, Spec)> {
             ("l1", Penalty::L1 { alpha }),
             ("elastic-net", Penalty::ElasticNet { alpha, l1_ratio: 0.6 }),
         ];
-        for pacing in pacing::REGISTRY {
+        for pacing in pacing::REGISTRY.rows() {
             for (name, penalty) in penalties {
-                let pacing_spec = (pacing.spec)(&PacingParameters::default());
+                let pacing_spec = pacing.build(&Values::default()).unwrap().spec();
                 let loss_parameters = LossParameters::default();
                 let (loss, pacing_name) = (entry.name, pacing.name);
                 let spec = Spec { loss, loss_parameters, pacing: pacing_spec, penalty, scale, kernel: None };
@@ -70,7 +71,8 @@ pub fn specs() -> Vec<(String, Spec)> {
         }
     }
     // The cases of a pacing keep their seeds when another is registered after it.
-    out.sort_by_key(|(_, spec)| spec.pacing == PacingSpec::Huber);
+    let later = ["huber", "polynomial", "welsch"];
+    out.sort_by_key(|(_, spec)| later.iter().position(|kind| *kind == spec.pacing.kind).map_or(0, |k| k + 1));
     out
 }
 
@@ -78,11 +80,7 @@ pub fn specs() -> Vec<(String, Spec)> {
 pub fn ages(spec: &Spec) -> (f64, f64) {
     // A mixture's age is the square root of a loss. Below these ages few rows are left.
     let (low, high) = if loss_of(spec).target() == TargetKind::Sign { (0.4, 6.0) } else { (0.3, 20.0) };
-    if matches!(spec.pacing, PacingSpec::Mixture { .. } | PacingSpec::Huber) {
-        (f64::sqrt(low), f64::sqrt(high))
-    } else {
-        (low, high)
-    }
+    if ["mixture", "huber"].contains(&spec.pacing.kind) { (f64::sqrt(low), f64::sqrt(high)) } else { (low, high) }
 }
 
 pub fn loss_of(spec: &Spec) -> Box<dyn Loss> {

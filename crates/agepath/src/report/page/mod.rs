@@ -141,7 +141,7 @@ impl Report<'_> {
         let order = self.order();
         let frames = self.frames(&order)?;
         let predict = |z: f64| match train.kind() {
-            TargetKind::Real => prepared.scaling.predict(z),
+            TargetKind::Real => prepared.scaling.predict(prepared.problem.loss().response(z)),
             TargetKind::Sign => z,
         };
         let rows = Rows { order: &order, number: train.rows(), target: train.y(), predict: &predict };
