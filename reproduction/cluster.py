@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,12 +113,14 @@ def run(
 ) -> dict[str, int]:
     """Runs the tasks and stores each result as it comes; rows by status. `function` stands in for the methods, in tests."""
     attempts, counts, of_future = defaultdict(int), defaultdict(int), {}
+    token = uuid.uuid4().hex
 
     def submit(key: str):
         task = tasks[key]
         attempts[key] += 1
         arguments = (task.spec, task.run, task.method, limit)
-        name = f"{key}-{attempts[key]}-{id(store)}"
+        # A tuple: all tasks are of one group, which the scheduler keeps to itself until a worker is free.
+        name = (f"tasks-{token}", key, attempts[key])
         future = client.submit(perform, arguments, limit, memory, function, key=name, pure=False)
         of_future[future.key] = key
         return future

@@ -106,8 +106,10 @@ def running_time(results: Results, table: Table):
                 seen = True
                 ax.plot(*zip(*points), "o-", ms=3, color=METHOD_COLOURS[method], label=method)
         ax.set(xlabel=label, ylabel="seconds, one thread", yscale="log", xscale="log" if name == "rows" else "linear")
+    if not seen:
+        return None
     axes[0].legend(fontsize=7)
-    return fig if seen else None
+    return fig
 
 
 def points(results: Results, table: Table):
