@@ -46,7 +46,7 @@ def connected(scheduler: str | None, workers: int, memory: float) -> Iterator[Cl
             with Client(scheduler) as client:
                 yield client
         else:
-            local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+            local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
             with LocalCluster(**local, memory_limit=f"{memory}GiB") as cluster, Client(cluster) as client:
                 yield client
 
