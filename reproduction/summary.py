@@ -62,15 +62,17 @@ class Results:
     """The rows of a store that belong to the declared tasks of the installed engine, by table, cell and method."""
 
     def __init__(self, store: Store, tables: list[Table], small: bool = False, runs: int = 20):
-        self.tables, self.rows, keys = tables, {}, {}
-        present = data.folder().is_dir()
+        self.tables, self.rows, keys, unknown = tables, {}, {}, set()
         for table in tables:
-            for task in declared.tasks(table, runs, small=small) if present else []:
-                keys.setdefault(cluster.key_of(task), []).append(task)
+            for task in declared.tasks(table, runs, small=small):
+                if data.file_of(task.spec["data"]).is_file():
+                    keys.setdefault(cluster.key_of(task), []).append((task.table, task.cell, task.method, task.run))
+                else:
+                    unknown.add((task.table, task.cell))
         for row in store.rows():
-            # Without the data the keys cannot be made; then what was written for a table is shown.
-            where = [(t.table, t.cell, t.method, t.run) for t in keys.get(row.key, [])]
-            for tab, cell, method, run in where if present else [(row.tab, row.cell, row.method, row.run)]:
+            # Without its data a task has no key; then what was written for it is shown.
+            own = [(row.tab, row.cell, row.method, row.run)] if (row.tab, row.cell) in unknown else []
+            for tab, cell, method, run in keys.get(row.key, own):
                 self.rows.setdefault((tab, cell, method), {})[run] = row
 
     def of(self, table: Table, cell: Cell, method: str) -> dict[int, Row]:
