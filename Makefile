@@ -1,5 +1,5 @@
 # Everything a change has to pass. The first run builds the dependencies and takes minutes; later ones take seconds.
-.PHONY: test fmt clippy unit own-factor doc independent browser screenshot bench decide demo docs package soak
+.PHONY: test fmt clippy unit own-factor doc independent browser screenshot bench decide paper demo docs package soak
 
 test: fmt clippy unit own-factor doc independent docs browser
 
@@ -36,9 +36,9 @@ package: .venv/ready
 docs: package
 	.venv/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build
 
-.venv/ready: tests/python/requirements.txt bench/requirements.txt docs/requirements.txt
+.venv/ready: tests/python/requirements.txt bench/requirements.txt docs/requirements.txt reproduction/requirements.txt
 	python3 -m venv .venv
-	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt -r docs/requirements.txt
+	.venv/bin/pip install --quiet -r tests/python/requirements.txt -r bench/requirements.txt -r docs/requirements.txt -r reproduction/requirements.txt
 	touch $@
 
 # The report in headless Chromium, opened from disk with the network off; screenshots go to target/screenshots.
@@ -71,6 +71,11 @@ decide: .venv/ready
 soak:
 	AGEPATH_SOAK=200 cargo test --locked -p agepath-cli --test results _writer -- --nocapture
 	AGEPATH_SOAK=1000000 cargo test --locked -p agepath --test mutations -- --nocapture
+
+# A small version of every table and figure of the paper; minutes. `python -m reproduction run all` is the whole.
+paper: package
+	.venv/bin/python -m reproduction run all --small --limit 60
+	.venv/bin/python -m reproduction show --small
 
 demo:
 	cargo run --release --locked -- demo

@@ -3,6 +3,7 @@
 mod data;
 mod errors;
 mod options;
+mod rivals;
 mod run;
 mod watch;
 
@@ -16,6 +17,8 @@ mod _agepath {
 
     #[pymodule_export]
     use crate::data::{Data, Rows};
+    #[pymodule_export]
+    use crate::rivals::{corrupt, rival};
     #[pymodule_export]
     use crate::run::{Run, load, probabilities, responses, restore, solve, suspects_of_classes, winners};
 
@@ -35,6 +38,15 @@ mod _agepath {
     #[pyfunction]
     fn choices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         crate::options::choices(py)
+    }
+
+    /// Fingerprints of the library's sources: of all of them, and of what the rivals need.
+    #[pyfunction]
+    fn fingerprints(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let out = PyDict::new(py);
+        out.set_item("path", env!("AGEPATH_FINGERPRINT_PATH"))?;
+        out.set_item("rivals", env!("AGEPATH_FINGERPRINT_RIVALS"))?;
+        Ok(out)
     }
 
     /// Whether a model, or the models of a loss, take classes.

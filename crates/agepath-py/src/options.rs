@@ -48,7 +48,10 @@ pub enum Keep {
 }
 
 /// One option; None in Python counts as not given.
-fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
+pub(crate) fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(
+    options: &Bound<'py, PyDict>,
+    name: &str,
+) -> PyResult<Option<T>> {
     let Some(value) = options.get_item(name)?.filter(|v| !v.is_none()) else { return Ok(None) };
     let wrong = |_| -> PyErr {
         let text = value.repr().map_or_else(|_| "?".into(), |r| r.to_string());

@@ -4,9 +4,10 @@
 //! [ 0  1ᵀ ; 1  K + diag(1/(C w)) ] (b, α) = (0, t):  minimise ½‖f‖² + ½ C Σ w (t − z)².
 
 use super::{Baseline, Outcome, Task};
-use crate::dataset::median;
+use crate::dataset::{Matrix, median};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Definiteness, dot};
+use crate::prepare::Prepared;
 use crate::space::{Gram, Kernel, KernelParameters};
 
 /// The machine with its factor: solving for other targets is cheap.
@@ -53,20 +54,23 @@ fn predict(rows: &[f64], alpha: &[f64], b: f64) -> Vec<f64> {
     rows.chunks_exact(alpha.len().max(1)).map(|row| dot(row, alpha) + b).collect()
 }
 
-/// The kernel matrix of the training rows and that of test rows against them, both row by row.
+/// The kernel matrix of the training rows and that of other rows against them, both row by row. The kernel is the problem's, or
+/// RBF if it has none.
 pub(super) struct Kernels {
     pub train: Vec<f64>,
     pub test: Vec<f64>,
 }
 
 impl Kernels {
-    pub(super) fn new(task: &Task) -> Result<Kernels> {
-        let prepared = &task.all;
-        let kernel = Kernel::by_name("rbf", &KernelParameters::default())?;
+    pub(super) fn new(prepared: &Prepared, rows: &Matrix) -> Result<Kernels> {
+        let kernel = match prepared.spec.kernel {
+            Some(kernel) => kernel,
+            None => Kernel::by_name("rbf", &KernelParameters::default())?,
+        };
         let gram =
             Gram::new(&prepared.scaling.design(prepared.train.matrix(), false)?, kernel, prepared.train.weights())?;
         let train = (0..gram.len()).flat_map(|i| gram.column(i).to_vec()).collect();
-        let test = prepared.scaling.design(task.test.matrix(), false)?;
+        let test = prepared.scaling.design(rows, false)?;
         let every = |count: usize| (0..count).collect::<Vec<_>>();
         let test = gram.cross(&test.select(&every(test.rows()), &every(test.cols())))?;
         Ok(Kernels { train, test })
@@ -90,6 +94,16 @@ impl Default for LsSvm {
     }
 }
 
+impl LsSvm {
+    /// The predictors of some rows, in the solver's units.
+    pub fn predict(&self, prepared: &Prepared, rows: &Matrix) -> Result<Vec<f64>> {
+        let kernels = Kernels::new(prepared, rows)?;
+        let y = prepared.problem.target();
+        let (alpha, b) = Machine::new(&kernels.train, self.c, &vec![1.0; y.len()])?.solve(y);
+        Ok(predict(&kernels.test, &alpha, b))
+    }
+}
+
 impl Baseline for LsSvm {
     fn name(&self) -> &'static str {
         "ls-svm"
@@ -100,10 +114,7 @@ impl Baseline for LsSvm {
     }
 
     fn run(&self, task: &Task) -> Result<Outcome> {
-        let kernels = Kernels::new(task)?;
-        let y = task.all.problem.target();
-        let (alpha, b) = Machine::new(&kernels.train, self.c, &vec![1.0; y.len()])?.solve(y);
-        score(task, &predict(&kernels.test, &alpha, b))
+        score(task, &self.predict(&task.all, task.test.matrix())?)
     }
 }
 
@@ -127,6 +138,13 @@ const MAX_ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-10;
 
 impl RLsSvm {
+    /// The predictors of some rows, in the solver's units.
+    pub fn predict(&self, prepared: &Prepared, rows: &Matrix) -> Result<Vec<f64>> {
+        let kernels = Kernels::new(prepared, rows)?;
+        let (alpha, b, _) = self.fit(&kernels.train, prepared.problem.target())?;
+        Ok(predict(&kernels.test, &alpha, b))
+    }
+
     /// α and b, and the truncated objective after each round.
     fn fit(&self, gram: &[f64], y: &[f64]) -> Result<(Vec<f64>, f64, Vec<f64>)> {
         let machine = Machine::new(gram, self.c, &vec![1.0; y.len()])?;
@@ -160,9 +178,7 @@ impl Baseline for RLsSvm {
     }
 
     fn run(&self, task: &Task) -> Result<Outcome> {
-        let kernels = Kernels::new(task)?;
-        let (alpha, b, _) = self.fit(&kernels.train, task.all.problem.target())?;
-        score(task, &predict(&kernels.test, &alpha, b))
+        score(task, &self.predict(&task.all, task.test.matrix())?)
     }
 }
 
@@ -187,6 +203,13 @@ const NOTHING_FROM: f64 = 3.0;
 const MAD_TO_SIGMA: f64 = 1.4826;
 
 impl ReLsSvm {
+    /// The predictors of some rows, in the solver's units.
+    pub fn predict(&self, prepared: &Prepared, rows: &Matrix) -> Result<Vec<f64>> {
+        let kernels = Kernels::new(prepared, rows)?;
+        let (alpha, b) = self.fit(&kernels.train, prepared.problem.target())?;
+        Ok(predict(&kernels.test, &alpha, b))
+    }
+
     fn fit(&self, gram: &[f64], y: &[f64]) -> Result<(Vec<f64>, f64)> {
         let n = y.len();
         let kept = ((self.kept * n as f64).round() as usize).clamp(1, n);
@@ -228,9 +251,7 @@ impl Baseline for ReLsSvm {
     }
 
     fn run(&self, task: &Task) -> Result<Outcome> {
-        let kernels = Kernels::new(task)?;
-        let (alpha, b) = self.fit(&kernels.train, task.all.problem.target())?;
-        score(task, &predict(&kernels.test, &alpha, b))
+        score(task, &self.predict(&task.all, task.test.matrix())?)
     }
 }
 

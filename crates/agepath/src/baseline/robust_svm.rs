@@ -3,9 +3,11 @@
 
 use super::lssvm::Kernels;
 use super::{Baseline, Outcome, Task};
+use crate::dataset::Matrix;
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::loss::TargetKind;
+use crate::prepare::Prepared;
 
 /// The corrected machine with an RBF kernel.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +64,15 @@ pub fn robust_svm(gram: &[f64], y: &[f64], c: f64, flips: f64) -> (Vec<f64>, f64
     (beta, 0.5 * (high + low))
 }
 
+impl RobustSvm {
+    /// The predictors of some rows.
+    pub fn predict(&self, prepared: &Prepared, rows: &Matrix) -> Result<Vec<f64>> {
+        let kernels = Kernels::new(prepared, rows)?;
+        let (beta, b) = robust_svm(&kernels.train, prepared.problem.target(), self.c, self.flips);
+        Ok(kernels.test.chunks_exact(beta.len()).map(|row| dot(row, &beta) + b).collect())
+    }
+}
+
 impl Baseline for RobustSvm {
     fn name(&self) -> &'static str {
         "robust-svm"
@@ -76,9 +87,7 @@ impl Baseline for RobustSvm {
     }
 
     fn run(&self, task: &Task) -> Result<Outcome> {
-        let kernels = Kernels::new(task)?;
-        let (beta, b) = robust_svm(&kernels.train, task.all.problem.target(), self.c, self.flips);
-        let z: Vec<f64> = kernels.test.chunks_exact(beta.len()).map(|row| dot(row, &beta) + b).collect();
+        let z = self.predict(&task.all, task.test.matrix())?;
         Ok(Outcome::plain(task.test_rows(&task.all)?.score(&z)))
     }
 }
