@@ -53,6 +53,10 @@ const CLEAR: f64 = 1e-3;
 const STEP: f64 = 1e-4;
 /// Derivatives agree to this, relative to their size or 1.
 const DERIVATIVE: f64 = 1e-7;
+/// ... and those of thresholds, which are simpler, to this.
+const CUT_SLOPE: f64 = 1e-8;
+/// So far beside a threshold, relatively, a loss has left it.
+const BESIDE: f64 = 1e-12;
 /// An integral by quadrature agrees to this.
 const INTEGRAL: f64 = 1e-10;
 
@@ -67,7 +71,7 @@ pub fn check_pacing(pacing: &dyn Pacing) -> Result<(), Broken> {
         laws.primitive_is_integral(loss, u)?;
         laws.infinite_age(loss)?;
     }
-    Ok(())
+    [0.0, 1e6].into_iter().try_for_each(|loss| laws.infinite_age(loss))
 }
 
 /// Tries every law of a loss.
@@ -195,8 +199,13 @@ impl Pace<'_> {
                 (cut.value, before),
             )?;
             let slope = difference(|u| p.cuts(u).as_slice()[k].value, u, STEP * u);
-            agree(p, "a cut's slope is d(1/threshold)/du", &place, (cut.slope, slope), DERIVATIVE)?;
+            agree(p, "a cut's slope is d(1/threshold)/du", &place, (cut.slope, slope), CUT_SLOPE)?;
             let threshold = 1.0 / cut.value;
+            for (side, zone) in [(1.0 - BESIDE, k as u8), (1.0 + BESIDE, k as u8 + 1)] {
+                let found = cuts.zone(side * threshold);
+                let law = "a loss beside a threshold is in the zone on that side";
+                ensure(found == zone, p, law, &place, (f64::from(found), f64::from(zone)))?;
+            }
             let sides = (p.at(k as u8, threshold, u).value, p.at(k as u8 + 1, threshold, u).value);
             let meets = (sides.0 - sides.1).abs() < 1e-12;
             let law = match p.is_continuous() {
@@ -277,10 +286,12 @@ fn kinks_meet(loss: &dyn Loss, z: f64, y: f64) -> Result<(), Broken> {
 fn derivatives_of_the_objective(loss: &dyn Loss, p: &dyn Pacing, (z, y): (f64, f64), u: f64) -> Result<(), Broken> {
     let l = loss.at(z, y);
     let kink_near = loss.kinks(y).as_slice().iter().any(|kink| (z - kink).abs() <= CLEAR);
-    // A step in z moves the loss by this much; no threshold may be within reach.
-    let reach = 4.0 * STEP * (l.slope.abs() + 1.0) / l.value.max(f64::MIN_POSITIVE);
+    // Where a weight falls steeply, the sixth derivative of the objective is large: a shorter step.
+    let step = 0.1 * STEP;
+    // A difference in z moves the loss by this much; no threshold may be within reach.
+    let reach = 2.0 * step * (l.slope.abs() + 1.0) / l.value.max(f64::MIN_POSITIVE);
     let cut_near = p.cuts(u).as_slice().iter().any(|cut| (l.value * cut.value - 1.0).abs() <= CLEAR.max(reach));
-    if kink_near || cut_near || l.value < 1e-3 {
+    if kink_near || cut_near || l.value < 1e-6 {
         return Ok(());
     }
     let (who, place) = ((loss, p), format!("at z = {z}, y = {y}, u = 1/age = {u}"));
@@ -290,8 +301,6 @@ fn derivatives_of_the_objective(loss: &dyn Loss, p: &dyn Pacing, (z, y): (f64, f
         p.weight(l.value, u) * l.slope
     };
     let (h, q) = (v.value * l.curvature + v.by_loss * l.slope * l.slope, v.by_inverse_age * l.slope);
-    // Where a weight falls steeply, the sixth derivative of the objective is large: a shorter step.
-    let step = 0.1 * STEP;
     let phi = difference(|z| p.primitive(loss.at(z, y).value, u), z, step);
     agree(&who, "psi = v slope is the derivative of F(loss(z))", &place, (psi(z, u), phi), 1e-6)?;
     agree(&who, "h is the derivative of psi in z", &place, (h, difference(|z| psi(z, u), z, step)), 1e-6)?;
