@@ -61,7 +61,7 @@ fn of_many_rows_every_one_is_judged() {
     let ran = agepath(dir.path(), &["path", "many.csv", "-o", "out", "-q"], b"");
     assert_eq!(ran.code, 0, "{ran:?}");
     let summary = json(&dir.path().join("out/summary.json"));
-    assert_eq!(summary["complete"], true, "{summary}");
+    assert_eq!(summary["end"], "complete", "{summary}");
     let suspects = fs::read_to_string(dir.path().join("out/suspects.csv")).unwrap();
     assert_eq!(suspects.lines().count(), 1 + n);
     let rows = suspects.lines().skip(1).map(|line| line.split(',').next().unwrap().parse::<usize>().unwrap());
